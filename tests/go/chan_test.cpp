@@ -10,14 +10,12 @@
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
-#include <any>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,14 +24,10 @@
 using namespace std::chrono_literals;
 using support::eventually;
 using support::scaled;
-using support::with_procs;
 using support::with_runtime;
 using thrum::recv_status;
 
 namespace {
-
-/// How many goroutines of this runtime are parked.
-std::uint64_t parked() { return thrum::stats().waiting; }
 
 /// Lets a goroutine that was just started run until it parks, or for a while if it does not.
 void let_run(const std::atomic<bool>& begun) {
@@ -221,17 +215,6 @@ TEST_CASE("NonblockRecvRace: what was buffered before the close is there for a t
   });
 }
 
-TEST_CASE("ChanSendInterface: elements may be of any type, and be refused unharmed") {
-  with_runtime([] {
-    thrum::chan<std::any> c(1);
-    c.send(std::any(std::string("first")));
-    std::any second = std::string("second");
-    CHECK_FALSE(c.try_send(second));
-    CHECK(std::any_cast<std::string>(second) == "second");
-    CHECK(std::any_cast<std::string>(*c.recv()) == "first");
-  });
-}
-
 TEST_CASE("MultiConsumer: 23 workers pass on every one of 271,828 items") {
   with_runtime([] {
     constexpr unsigned workers = 23;
@@ -289,18 +272,6 @@ TEST_CASE("PseudoRandomSend: a sender that tries both of two channels reaches bo
     for (int i = 0; i != 100; ++i) {
       REQUIRE(a.recv());
       REQUIRE(b.recv());
-    }
-  });
-}
-
-TEST_CASE("chan/fifo: a buffered channel gives back in the order of sending") {
-  with_runtime([] {
-    thrum::chan<int> c(10);
-    for (int i = 0; i != 10; ++i) {
-      c.send(i);
-    }
-    for (int i = 0; i != 10; ++i) {
-      REQUIRE(c.recv() == i);
     }
   });
 }
@@ -424,34 +395,6 @@ TEST_CASE("chan/zerosize: elements without state are counted all the same") {
     CHECK(c.recv().has_value());
     thrum::chan<nothing> large(1'000'000);
     CHECK(large.capacity() == 1'000'000);
-    thrum::chan<void> signals(2);
-    signals.send();
-    CHECK(signals.size() == 1);
-    CHECK(signals.recv());
-  });
-}
-
-TEST_CASE("ChanSem: a buffered channel bounds how many are inside") {
-  with_runtime([] {
-    constexpr int bound = 3;
-    thrum::chan<void> tokens(bound);
-    std::atomic<int> inside{0};
-    std::atomic<int> violations{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 50; ++i) {
-      group.go([&] {
-        for (int round = 0; round != 20; ++round) {
-          tokens.send();
-          violations += ++inside > bound ? 1 : 0;
-          thrum::this_goroutine::yield();
-          --inside;
-          tokens.recv();
-        }
-      });
-    }
-    group.wait();
-    CHECK(violations == 0);
-    CHECK(parked() == 0);
   });
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Go's tests of contexts about causes, WithoutCancel and AfterFunc, re-created from their
-// descriptions. What is a nil cause there is here a std::error_code that is no error; a context
+// descriptions; most of those about AfterFunc are in context_call_test. What is a nil cause there is here a std::error_code that is no error; a context
 // without cancellation has no nil channel here but one that nobody closes.
 
 #include <thrum.hpp>
@@ -137,52 +137,6 @@ TEST_CASE("WithoutCancel: it has the parent's values, no deadline, and is not do
   CHECK_FALSE(apart.done().is_closed());
   CHECK(*apart.value<std::string>() == "value");
   CHECK(apart.value<int>() == nullptr);
-}
-
-TEST_CASE("AfterFuncCalledAfterCancel: a function is called after its context was cancelled") {
-  bubble([] {
-    const context c = context::background().with_cancel();
-    const thrum::chan<void> called(1);
-    const auto call = c.after_func([called] { called.send(); });
-    CHECK(called.recv_for(1s) == thrum::recv_status::timeout);
-    c.cancel();
-    CHECK(called.recv());
-    CHECK_FALSE(call.stop());
-  });
-}
-
-TEST_CASE("AfterFuncCalledAfterTimeout: a function is called after the deadline has passed") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    const context c = context::background().with_timeout(1s);
-    const thrum::chan<void> called(1);
-    c.after_func([called] { called.send(); });
-    CHECK(called.recv());
-    CHECK(thrum::testing::now() == start + 1s);
-  });
-}
-
-TEST_CASE("AfterFuncCalledImmediately: a function of a context that is done is called at once") {
-  bubble([] {
-    const context c = context::background().with_cancel();
-    c.cancel();
-    const thrum::chan<void> called(1);
-    c.after_func([called] { called.send(); });
-    CHECK(called.recv());
-  });
-}
-
-TEST_CASE("AfterFuncNotCalledAfterStop: a function that was stopped is not called") {
-  bubble([] {
-    const context c = context::background().with_cancel();
-    bool called = false;
-    const auto call = c.after_func([&called] { called = true; });
-    CHECK(call.stop());
-    c.cancel();
-    thrum::testing::wait();
-    CHECK_FALSE(called);
-    CHECK_FALSE(call.stop());
-  });
 }
 
 TEST_CASE("AfterFuncCalledAsynchronously: the cancel does not wait for the function") {

@@ -13,8 +13,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <mutex>
-#include <shared_mutex>
 #include <tuple>
 
 using support::scaled;
@@ -97,21 +95,6 @@ TEST_CASE("RWMutex: readers and writers in any numbers exclude each other") {
       CHECK_FALSE(wrong);
     });
   }
-}
-
-TEST_CASE("RLocker: an adapter that locks for reading lets two in, and keeps a writer out") {
-  with_runtime([] {
-    thrum::shared_mutex mutex;
-    std::shared_lock first(mutex);
-    std::shared_lock second(mutex);
-    CHECK_FALSE(mutex.try_lock());
-    first.unlock();
-    CHECK_FALSE(mutex.try_lock());
-    second.unlock();
-    const std::unique_lock writer(mutex, std::try_to_lock);
-    CHECK(writer.owns_lock());
-    CHECK_FALSE(std::shared_lock(mutex, std::try_to_lock).owns_lock());
-  });
 }
 
 TEST_CASE("Semaphore: ten goroutines take one permit in turn a thousand times each") {

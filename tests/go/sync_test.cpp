@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Go's tests of sync.WaitGroup and sync.Mutex, re-created from their descriptions.
+// What they say of misuse is in wait_group_test and mutex_test.
 
 #include <thrum.hpp>
 
@@ -12,12 +13,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 
 using namespace std::chrono_literals;
-using support::is_usage_error;
 using support::scaled;
 using support::with_procs;
 using support::with_runtime;
@@ -51,15 +49,6 @@ TEST_CASE("WaitGroup: two groups used as a barrier release nobody early") {
   });
 }
 
-TEST_CASE("WaitGroupMisuse: one done() too many is an error of use") {
-  with_runtime([] {
-    thrum::wait_group group;
-    group.add();
-    group.done();
-    CHECK(is_usage_error("wait_group::", [&] { group.done(); }));
-  });
-}
-
 TEST_CASE("WaitGroupRace: wait() sees what was done before each done()") {
   with_runtime([] {
     for (int i = scaled(1'000); i > 0; --i) {
@@ -81,16 +70,6 @@ TEST_CASE("WaitGroupRace: wait() sees what was done before each done()") {
   });
 }
 
-TEST_CASE("WaitGroupGo: a goroutine of a group runs once, before wait() returns") {
-  with_runtime([] {
-    thrum::wait_group group;
-    int i = 0;
-    group.go([&] { ++i; });
-    group.wait();
-    CHECK(i == 1);
-  });
-}
-
 TEST_CASE("WaitGroup: a group may be gone as soon as wait() has returned") {
   with_runtime([] {
     int early = 0;
@@ -108,18 +87,6 @@ TEST_CASE("WaitGroup: a group may be gone as soon as wait() has returned") {
       early += done == 2 ? 0 : 1;
     }
     CHECK(early == 0);
-  });
-}
-
-TEST_CASE("Mutex: try_lock fails while it is held and succeeds when it is free") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    mutex.lock();
-    CHECK_FALSE(mutex.try_lock());
-    mutex.unlock();
-    REQUIRE(mutex.try_lock());
-    CHECK_FALSE(mutex.try_lock());
-    mutex.unlock();
   });
 }
 
@@ -156,17 +123,6 @@ TEST_CASE("Mutex: ten goroutines that lock and try to lock exclude each other") 
     group.wait();
     CHECK(violations == 0);
     CHECK(locked == locked_by_all);
-  });
-}
-
-TEST_CASE("MutexMisuse: unlock of a mutex that nobody holds is an error of use") {
-  with_runtime([] {
-    thrum::mutex fresh;
-    CHECK(is_usage_error("mutex::unlock", [&] { fresh.unlock(); }));
-    thrum::mutex used;
-    used.lock();
-    used.unlock();
-    CHECK(is_usage_error("mutex::unlock", [&] { used.unlock(); }));
   });
 }
 

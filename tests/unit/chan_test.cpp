@@ -34,13 +34,6 @@ using support::scaled;
 using support::with_runtime;
 using thrum::recv_status;
 
-template <class C>
-concept has_begin = requires(const C& c) {
-  c.begin();
-};
-static_assert(has_begin<thrum::chan<int>> && has_begin<thrum::recv_chan<int>>);
-static_assert(!has_begin<thrum::send_chan<int>>);
-
 static_assert(std::is_nothrow_copy_constructible_v<thrum::chan<int>>);
 static_assert(std::is_nothrow_move_constructible_v<thrum::chan<int>>);
 static_assert(std::is_nothrow_default_constructible_v<thrum::chan<int>>);
@@ -242,25 +235,6 @@ TEST_CASE("time-outs that race with their partner agree with it on what came of 
 }
 
 // ---- order -------------------------------------------------------------------------------------
-
-TEST_CASE("receivers are served in the order in which they came") {
-  with_runtime([] {
-    thrum::chan<int> c(0);
-    constexpr int n = 20;
-    std::vector<thrum::join_handle<int>> receivers;
-    for (int i = 0; i != n; ++i) {
-      receivers.push_back(thrum::spawn([c]() mutable { return *c.recv(); }));
-      REQUIRE(
-          eventually([&] { return thrum::stats().waiting == static_cast<std::uint64_t>(i) + 1; }));
-    }
-    for (int i = 0; i != n; ++i) {
-      c.send(i);
-    }
-    for (int i = 0; i != n; ++i) {
-      CHECK(receivers[static_cast<std::size_t>(i)].join() == i);
-    }
-  });
-}
 
 TEST_CASE("senders are served in the order in which they came, behind what is buffered") {
   with_runtime([] {

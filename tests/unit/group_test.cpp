@@ -21,7 +21,6 @@
 
 using namespace std::chrono_literals;
 using support::eventually;
-using support::with_procs;
 using support::with_runtime;
 
 TEST_CASE("a task_group waits until all of its goroutines have ended") {
@@ -116,52 +115,6 @@ TEST_CASE("a task_group may be used again after wait, with a new stop token") {
     CHECK(ran == 1);
     group.request_stop();
     CHECK(group.stop_token().stop_requested());
-  });
-}
-
-TEST_CASE("no more goroutines of a task_group run at a time than its limit") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<int> now{0};
-    std::atomic<int> most{0};
-    thrum::task_group group(3);
-    for (int i = 0; i != 100; ++i) {
-      group.go([&] {
-        const int running = ++now;
-        int seen = most;
-        while (seen < running && !most.compare_exchange_weak(seen, running)) {
-        }
-        thrum::this_goroutine::yield();
-        --now;
-      });
-    }
-    group.wait();
-    CHECK(most <= 3);
-    CHECK(most > 0);
-  });
-}
-
-TEST_CASE("try_go starts a goroutine only below the task_group's limit") {
-  with_runtime([] {
-    thrum::chan<void> go_on(0);
-    thrum::task_group group(1);
-    std::atomic<int> ran{0};
-    const auto work = [&] {
-      go_on.recv();
-      ++ran;
-    };
-    CHECK(group.try_go(work));
-    CHECK_FALSE(group.try_go(work));
-    group.limit(2);
-    CHECK(group.try_go(work));
-    CHECK_FALSE(group.try_go(work));
-    go_on.send();
-    go_on.send();
-    group.wait();
-    CHECK(ran == 2);
-    thrum::task_group unlimited;
-    CHECK(unlimited.try_go([&] { ++ran; }));
-    unlimited.wait();
-    CHECK(ran == 3);
   });
 }
 

@@ -10,7 +10,6 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -73,22 +72,6 @@ TEST_CASE("later goroutines use the memory of those that have ended", "[many]") 
     const auto kept = thrum::stats().procs * traits::free_goroutines_per_p;
     CHECK(thrum::stats().stack_bytes <=
           reserved + kept * thrum::options().stack_size + thrum::sched::stack_pool::slab_bytes);
-  });
-}
-
-TEST_CASE("many goroutines sleep at once and all wake", "[many]") {
-  with_runtime([] {
-    const int n = live_goroutines(20'000);
-    std::atomic<int> woken{0};
-    thrum::wait_group group;
-    for (int i = 0; i != n; ++i) {
-      group.go([&, i] {
-        thrum::sleep_for(std::chrono::microseconds(i * 7 % 50'000));
-        ++woken;
-      });
-    }
-    group.wait();
-    CHECK(woken == n);
   });
 }
 
