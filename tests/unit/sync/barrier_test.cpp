@@ -8,12 +8,10 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
-#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <stdexcept>
 #include <stop_token>
 #include <thread>
@@ -82,28 +80,6 @@ TEST_CASE("an arrival that does not wait lets the others go on") {
   });
 }
 
-TEST_CASE("a barrier may be destroyed as soon as a call that has arrived and waited returns") {
-  with_runtime(with_procs(4), [] {
-    constexpr int n = 4;
-    const int times = scaled(20'000, 500);
-    std::atomic<int> passed{0};
-    for (int i = 0; i != times; ++i) {
-      auto barrier = std::make_unique<thrum::barrier<>>(n);
-      thrum::wait_group others;
-      for (int other = 1; other != n; ++other) {
-        others.go([at = barrier.get(), &passed] {
-          at->arrive_and_wait();
-          ++passed;
-        });
-      }
-      barrier->arrive_and_wait();
-      barrier.reset();
-      others.wait();
-    }
-    CHECK(passed == times * (n - 1));  // and no sanitizer has complained
-  });
-}
-
 TEST_CASE("later phases do not wait for a goroutine that has dropped out") {
   with_runtime([] {
     int phases = 0;
@@ -141,11 +117,6 @@ TEST_CASE("goroutines and foreign threads meet at a barrier") {
   });
 }
 
-TEST_CASE("a stop of the runtime ends a wait at a barrier") {
-  thrum::barrier<> barrier(2);
-  CHECK(support::is_unwound_at_stop([&] { barrier.arrive_and_wait(); }));
-}
-
 TEST_CASE("a completion that is cancelled, or throws, lets the others go and leaves the arrival") {
   std::atomic<int> unwound{0};
   with_runtime(with_procs(2), [&] {
@@ -181,21 +152,6 @@ TEST_CASE("more arrivals than participants are an error of use") {
   CHECK(is_usage_error("barrier::arrive", [&] { (void)barrier.arrive(3); }));
   CHECK(is_usage_error("barrier::arrive", [&] { (void)barrier.arrive(0); }));
   CHECK(is_usage_error("barrier:", [] { thrum::barrier<> bad(-1); }));
-}
-
-constinit thrum::barrier<> a_global_barrier(2);  // needs no initialisation at run time
-
-TEST_CASE("a barrier may be a constinit global") {
-  with_runtime([] {
-    bool arrived = false;
-    auto other = thrum::spawn([&] {
-      arrived = true;
-      a_global_barrier.arrive_and_wait();
-    });
-    a_global_barrier.arrive_and_wait();
-    CHECK(arrived);
-    other.join();
-  });
 }
 
 TEST_CASE("a stop ends arrive_and_wait at a barrier, and the arrival stays") {

@@ -8,12 +8,10 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
-#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <stop_token>
 #include <thread>
 
@@ -81,28 +79,6 @@ TEST_CASE("a latch may be destroyed as soon as a wait has returned") {
   });
 }
 
-TEST_CASE("a latch may be destroyed as soon as a call that has arrived and waited returns") {
-  with_runtime(with_procs(4), [] {
-    constexpr int n = 4;
-    const int times = scaled(20'000, 500);
-    std::atomic<int> passed{0};
-    for (int i = 0; i != times; ++i) {
-      auto latch = std::make_unique<thrum::latch>(n);
-      thrum::wait_group others;
-      for (int other = 1; other != n; ++other) {
-        others.go([at = latch.get(), &passed] {
-          at->arrive_and_wait();
-          ++passed;
-        });
-      }
-      latch->arrive_and_wait();
-      latch.reset();
-      others.wait();
-    }
-    CHECK(passed == times * (n - 1));  // and no sanitizer has complained
-  });
-}
-
 TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
   with_runtime([] {
     thrum::latch ready(1);
@@ -128,11 +104,6 @@ TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
     CHECK_FALSE(was_early);
     other.join();  // it may still be inside wait, and the latch must outlive that
   });
-}
-
-TEST_CASE("a stop of the runtime ends a wait at a latch") {
-  thrum::latch never(1);
-  CHECK(support::is_unwound_at_stop([&] { never.wait(); }));
 }
 
 TEST_CASE("a latch that counts below zero is an error of use") {
@@ -165,13 +136,6 @@ TEST_CASE("of two that count the last one of a latch down at once, one is in err
 
 // A lock that is checked is larger.
 static_assert(sizeof(thrum::sched::spin_lock) != 4 || sizeof(thrum::latch) <= 24);
-
-constinit thrum::latch a_global_latch(1);  // needs no initialisation at run time
-
-TEST_CASE("a latch may be a constinit global") {
-  a_global_latch.count_down();
-  CHECK(a_global_latch.try_wait());
-}
 
 TEST_CASE("a stop ends arrive_and_wait at a latch, whose count is lowered all the same") {
   with_runtime([] {

@@ -10,7 +10,6 @@
 #include "support/eventually.hpp"
 #include "support/interrupted_write.hpp"
 #include "support/scale.hpp"
-#include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -436,20 +435,6 @@ TEST_CASE("a mutex may be destroyed by its next owner") {
       other.join();
     }
     CHECK(deleted == rounds);
-  });
-}
-
-TEMPLATE_TEST_CASE("a wait for a mutex until a moment of a clock that is set back lasts until then",
-                   "", thrum::mutex, thrum::recursive_mutex) {
-  with_runtime([] {
-    TestType mutex;
-    mutex.lock();
-    thrum::spawn([&] {
-      const auto when = support::set_back_clock::soon();
-      CHECK_FALSE(mutex.try_lock_until(when));
-      CHECK(support::set_back_clock::now() >= when);
-    }).join();
-    mutex.unlock();
   });
 }
 

@@ -19,28 +19,26 @@ using support::scaled;
 using support::with_procs;
 using support::with_runtime;
 
+namespace {
+
+bool others_can_lock(thrum::recursive_mutex& mutex) {
+  return thrum::spawn([&] { return std::unique_lock(mutex, std::try_to_lock).owns_lock(); }).join();
+}
+
+}  // namespace
+
 TEST_CASE("its owner may lock a recursive_mutex again, and others only after as many unlocks") {
   with_runtime([] {
     thrum::recursive_mutex mutex;
     mutex.lock();
     CHECK(mutex.try_lock());
     CHECK(mutex.try_lock_for(1ms));
-    const auto other_can = [&] {
-      return thrum::spawn([&] {
-               const bool locked = mutex.try_lock();
-               if (locked) {
-                 mutex.unlock();
-               }
-               return locked;
-             })
-          .join();
-    };
-    CHECK_FALSE(other_can());
+    CHECK_FALSE(others_can_lock(mutex));
     mutex.unlock();
     mutex.unlock();
-    CHECK_FALSE(other_can());
+    CHECK_FALSE(others_can_lock(mutex));
     mutex.unlock();
-    CHECK(other_can());
+    CHECK(others_can_lock(mutex));
   });
 }
 
@@ -48,22 +46,12 @@ TEST_CASE("a goroutine owns its recursive_mutex on whatever thread it goes on") 
   with_runtime(with_procs(4), [] {
     thrum::recursive_mutex mutex;
     const std::lock_guard guard(mutex);
-    const auto others_get_it = [&] {
-      return thrum::spawn([&] {
-               const bool got_it = mutex.try_lock();
-               if (got_it) {
-                 mutex.unlock();
-               }
-               return got_it;
-             })
-          .join();
-    };
     for (int i = 0; i != 100; ++i) {
       thrum::this_goroutine::yield();
       const std::unique_lock again(mutex, std::try_to_lock);
       REQUIRE(again.owns_lock());
     }
-    CHECK_FALSE(others_get_it());
+    CHECK_FALSE(others_can_lock(mutex));
   });
 }
 

@@ -8,14 +8,12 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
-#include "support/set_back_clock.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -29,16 +27,6 @@ static_assert(thrum::binary_semaphore::max() == 1);
 static_assert(thrum::counting_semaphore<7>::max() == 7);
 // A lock that is checked is larger.
 static_assert(sizeof(thrum::sched::spin_lock) != 4 || sizeof(thrum::counting_semaphore<>) <= 24);
-
-constinit thrum::counting_semaphore<> a_global_semaphore(3);  // needs no initialisation at run time
-constinit thrum::binary_semaphore a_global_binary_semaphore(1);
-
-TEST_CASE("a semaphore may be a constinit global") {
-  CHECK(a_global_semaphore.try_acquire());
-  CHECK(a_global_binary_semaphore.try_acquire());
-  a_global_semaphore.release();
-  a_global_binary_semaphore.release();
-}
 
 TEST_CASE("a semaphore gives as many permits as it has") {
   thrum::counting_semaphore<> permits(2);
@@ -153,46 +141,10 @@ TEST_CASE("goroutines and foreign threads share a semaphore") {
   });
 }
 
-TEST_CASE("a goroutine that has acquired the last permit of a semaphore may destroy it") {
-  with_runtime(with_procs(4), [] {
-    int early = 0;
-    const int rounds = scaled(2'000);
-    for (int i = 0; i != rounds; ++i) {
-      std::atomic<bool> released{false};
-      auto permits = std::make_unique<thrum::binary_semaphore>(0);
-      auto* const shared = permits.get();
-      thrum::go([&released, shared] {
-        released = true;
-        shared->release();
-      });
-      permits->acquire();
-      permits.reset();
-      early += released ? 0 : 1;
-    }
-    CHECK(early == 0);
-  });
-}
-
-TEST_CASE("a stop of the runtime ends a wait for a permit") {
-  thrum::counting_semaphore<> permits(0);
-  CHECK(support::is_unwound_at_stop([&] { permits.acquire(); }));
-  permits.release();
-  CHECK(permits.try_acquire());
-}
-
 TEST_CASE("numbers of permits out of range are errors of use") {
   CHECK(is_usage_error("counting_semaphore:", [] { thrum::counting_semaphore<> s(-1); }));
   CHECK(is_usage_error("counting_semaphore:", [] { thrum::binary_semaphore s(2); }));
   thrum::binary_semaphore one(1);
   CHECK(is_usage_error("counting_semaphore::release", [&] { one.release(); }));
   CHECK(is_usage_error("counting_semaphore::release", [&] { one.release(-1); }));
-}
-
-TEST_CASE("a wait for a permit until a moment of a clock that is set back lasts until then") {
-  with_runtime([] {
-    thrum::counting_semaphore<> none(0);
-    const auto when = support::set_back_clock::soon();
-    CHECK_FALSE(none.try_acquire_until(when));
-    CHECK(support::set_back_clock::now() >= when);
-  });
 }

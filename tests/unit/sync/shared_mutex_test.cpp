@@ -8,7 +8,6 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
-#include "support/set_back_clock.hpp"
 #include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
@@ -285,25 +284,4 @@ TEST_CASE("a shared_mutex may be destroyed by its next owner") {
     }
     CHECK(deleted == rounds);
   });
-}
-
-TEST_CASE("waits for a shared_mutex until a moment of a clock that is set back last until then") {
-  with_runtime([] {
-    thrum::shared_mutex mutex;
-    mutex.lock();
-    auto when = support::set_back_clock::soon();
-    CHECK_FALSE(mutex.try_lock_until(when));
-    CHECK(support::set_back_clock::now() >= when);
-    when = support::set_back_clock::soon();
-    CHECK_FALSE(mutex.try_lock_shared_until(when));
-    CHECK(support::set_back_clock::now() >= when);
-    mutex.unlock();
-  });
-}
-
-constinit thrum::shared_mutex a_global_shared_mutex;  // needs no initialisation at run time
-
-TEST_CASE("a shared_mutex may be a constinit global") {
-  CHECK(a_global_shared_mutex.try_lock());
-  a_global_shared_mutex.unlock();
 }

@@ -1,5 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
+//
+// With the tests of golang.org/x/sync/singleflight, re-created from their descriptions. They differ:
+// there is no DoChan, whose callers spawn a goroutine that calls do_; an error and a panic are both
+// exceptions; and where the function's goroutine exits, those that wait run their own and do not exit
+// with it.
 
 #include <thrum/sync/singleflight.hpp>
 
@@ -12,12 +17,14 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+using namespace std::chrono_literals;
 using support::eventually;
 using support::scaled;
 using support::with_procs;
@@ -33,11 +40,14 @@ bool so_many_wait_for_a_flight(unsigned n) {
 
 }  // namespace
 
-TEST_CASE("a call of a singleflight that is alone returns what its function returns, unshared") {
+TEST_CASE("a call of a singleflight that is alone returns, or throws, what its function does") {
   flights_by_name flights;
   const auto result = flights.do_("a", [] { return 5; });
   CHECK(result.value == 5);
   CHECK_FALSE(result.shared);
+  CHECK_THROWS_AS(flights.do_("a", []() -> int { throw std::out_of_range("error"); }),
+                  std::out_of_range);
+  CHECK(flights.do_("a", [] { return 1; }).value == 1);
 }
 
 TEST_CASE("calls for one key at the same time run one function and share its value") {
@@ -250,5 +260,25 @@ TEST_CASE("a stop ends a wait for a shared call, and the others get its value") 
         "key", [] { return 4; }, stop.get_token());
     REQUIRE(own);
     CHECK(own->value == 4);  // which it need not wait for
+  });
+}
+
+TEST_CASE("singleflight: Goexit: if the function's goroutine exits, the next runs its own") {
+  thrum::testing::bubble([] {
+    flights_by_name flights;
+    std::atomic<int> exits{0};
+    thrum::wait_group group;
+    for (int i = 0; i != 5; ++i) {
+      group.go([&] {
+        flights.do_("key", [&]() -> int {
+          thrum::sleep_for(1s);
+          ++exits;
+          thrum::this_goroutine::exit();
+        });
+      });
+    }
+    group.wait();
+    CHECK(exits == 5);
+    CHECK(flights.do_("key", [] { return 1; }).value == 1);
   });
 }
