@@ -31,35 +31,21 @@ std::size_t count(const std::string& text, const std::string& words) {
   return n;
 }
 
-[[maybe_unused]] void check_deadlock(const std::string& program) {
-  const program_result r = run_program(program);
-  INFO(r.text);
-  CHECK(r.exit_code == 2);
-  CHECK(r.says("fatal error: all goroutines are asleep - deadlock!"));
-  CHECK(r.says("locked to thread"));
-}
-
-void check_panic(const std::string& program, const std::string& what) {
-  const program_result r = run_program(program);
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(support::has_match(r.text, "thrum: panic in goroutine [0-9]+: " + what + "\n\ttype "));
-  CHECK(count(r.text, "thrum: panic in goroutine") == 1);
-}
-
 }  // namespace
 
 #if !defined(_WIN32)  // a deadlock is not reported where the system starts threads of its own
 
-TEST_CASE("LockedDeadlock: main that blocks for ever, locked to its thread, is a deadlock") {
-  if (!support::emulated()) {  // the emulator's threads count as the program's
-    check_deadlock("locked_deadlock");
+TEST_CASE(
+    "LockedDeadlock: neither main nor another that is locked to its thread hides a deadlock") {
+  if (support::emulated()) {
+    return;  // the emulator's threads count as the program's
   }
-}
-
-TEST_CASE("LockedDeadlock2: another goroutine that is locked to its thread hides no deadlock") {
-  if (!support::emulated()) {
-    check_deadlock("locked_deadlock_of_two");
+  for (const char* const program : {"locked_deadlock", "locked_deadlock_of_two"}) {
+    const program_result r = run_program(program);
+    INFO(program << ": " << r.text);
+    CHECK(r.exit_code == 2);
+    CHECK(r.says("fatal error: all goroutines are asleep - deadlock!"));
+    CHECK(r.says("locked to thread"));
   }
 }
 
@@ -76,28 +62,11 @@ TEST_CASE("GoexitDeadlock: exit of main unwinds it and all others, and run says 
 }
 
 TEST_CASE(
-    "GoexitInPanic: exit from the handler of an exception ends the goroutine without a panic") {
-  const program_result r = run_program("exit_in_a_handler");
-  CHECK(r.exit_code == 0);
-  CHECK(r.text == "lives\n");
-}
-
-TEST_CASE("PanicAfterGoexit: an exception on the way out of an exit is a panic") {
-  check_panic("panic_after_exit", "on the way out");
-}
-
-TEST_CASE("RecoveredPanicAfterGoexit: if it is handled, the exit goes on") {
-  const program_result r = run_program("handled_panic_after_exit");
-  CHECK(r.exit_code == 0);
-  CHECK(r.text == "handled\n");
-}
-
-TEST_CASE("PanicDeadlockGosched: a panic that passes a handler which yields is reported") {
-  check_panic("panic_after_yield", "thrown on");
-}
-
-TEST_CASE("PanicDeadlockSyscall: a panic that passes a handler which blocks is reported") {
-  check_panic("panic_after_blocking", "thrown on");
+    "GoexitInPanic, RecoveredPanicAfterGoexit: an exit and a handled exception are no panic") {
+  CHECK(run_program("exit_in_a_handler").text == "lives\n");
+  CHECK(run_program("exit_in_a_handler").exit_code == 0);
+  CHECK(run_program("handled_panic_after_exit").text == "handled\n");
+  CHECK(run_program("handled_panic_after_exit").exit_code == 0);
 }
 
 TEST_CASE("PanicLoop: an exception whose text cannot be had ends the program all the same") {
@@ -107,17 +76,25 @@ TEST_CASE("PanicLoop: an exception whose text cannot be had ends the program all
   CHECK(r.says("another exception while the first one was reported"));
 }
 
-TEST_CASE("PanicWhilePanicking: an exception whose text takes a wait is reported after it") {
-  check_panic("panic_that_waits", "well considered");
-}
-
-TEST_CASE("PanicRace: a panic ends the program before a main that waits for that goroutine") {
-  check_panic("panic_beside_the_end", "main would end");
-}
-
-TEST_CASE("GoNil: to start an empty function is a panic that says so") {
-  check_panic("go_nothing", ".*");
-  CHECK(run_program("go_nothing").says("std::bad_function_call"));
+// PanicAfterGoexit, PanicDeadlockGosched, PanicDeadlockSyscall, PanicWhilePanicking, PanicRace, GoNil.
+TEST_CASE("a panic is reported once, wherever it began and whatever waits beside it") {
+  struct row {
+    const char* program;
+    const char* what;
+  };
+  for (const row& each :
+       {row{"panic_after_exit", "on the way out"}, row{"panic_after_yield", "thrown on"},
+        row{"panic_after_blocking", "thrown on"}, row{"panic_that_waits", "well considered"},
+        row{"panic_beside_the_end", "main would end"},
+        row{"go_nothing", ".*std::bad_function_call.*"}}) {
+    const program_result r = run_program(each.program);
+    INFO(each.program << ": " << r.text);
+    CHECK(r.signal == SIGABRT);
+    CHECK(
+        support::has_match(r.text, std::string("thrum: panic in goroutine [0-9]+: ") + each.what));
+    CHECK(r.says("\n\ttype "));
+    CHECK(count(r.text, "thrum: panic in goroutine") == 1);
+  }
 }
 
 TEST_CASE("NoHelperGoroutines: in a program that starts none there is main alone") {

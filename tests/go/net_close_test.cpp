@@ -70,13 +70,11 @@ TEST_CASE("CloseUnblocksRead: every read that waits fails with operation_cancele
 
 TEST_CASE("close ends every write that waits with operation_canceled") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
-    support::fill(client);
+    auto ends = tcp_pair();
+    support::fill(ends.client);
     const std::string much(std::size_t{8} << 20, 'x');
-    const auto write = [&c = client, &much](std::error_code& error) { c.write(much, error); };
-    CHECK(cancelled_by(5, write, [&] { client.close(); }) == 5);
+    const auto write = [&c = ends.client, &much](std::error_code& error) { c.write(much, error); };
+    CHECK(cancelled_by(5, write, [&] { ends.client.close(); }) == 5);
   });
 }
 
@@ -101,42 +99,38 @@ TEST_CASE("CloseUnblocksReadUDP: every receive that waits fails with operation_c
 
 TEST_CASE("ConnClose: after close everything fails with operation_canceled, and nothing hangs") {
   with_runtime([] {
-    auto c_ends = tcp_pair();
-    [[maybe_unused]] auto& c = c_ends.client;
-    [[maybe_unused]] auto& peer = c_ends.server;
-    peer.write("unread");
-    c.close();
-    c.close();
+    auto ends = tcp_pair();
+    ends.server.write("unread");
+    ends.client.close();
+    ends.client.close();
     char buffer[8];
     std::error_code error;
-    CHECK(is_cancelled(error_of([&] { c.read(buffer); })));
-    CHECK(is_cancelled(error_of([&] { c.read_full(buffer); })));
-    CHECK(is_cancelled(error_of([&] { c.write("x"); })));
-    CHECK(is_cancelled(error_of([&] { c.write_v({}); })));
-    CHECK(is_cancelled(error_of([&] { c.send_file(thrum::os::handle{}, 0, 1); })));
-    CHECK(is_cancelled(error_of([&] { c.wait_readable(); })));
-    CHECK(c.read(buffer, error) == 0);
+    CHECK(is_cancelled(error_of([&] { ends.client.read(buffer); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.read_full(buffer); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.write("x"); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.write_v({}); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.send_file(thrum::os::handle{}, 0, 1); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.wait_readable(); })));
+    CHECK(ends.client.read(buffer, error) == 0);
     CHECK(is_cancelled(error));
-    CHECK(c.native_handle() == thrum::os::no_handle);
-    CHECK(c.local().family() == thrum::net::address_family::none);
-    CHECK(c.remote().family() == thrum::net::address_family::none);
-    c.set_deadline(steady::now());
-    c.set_deadline(time_point::max());
-    CHECK(static_cast<bool>(c));
+    CHECK(ends.client.native_handle() == thrum::os::no_handle);
+    CHECK(ends.client.local().family() == thrum::net::address_family::none);
+    CHECK(ends.client.remote().family() == thrum::net::address_family::none);
+    ends.client.set_deadline(steady::now());
+    ends.client.set_deadline(time_point::max());
+    CHECK(static_cast<bool>(ends.client));
   });
 }
 
 TEST_CASE("after close, half closing and setting options fail with operation_canceled, too") {
   with_runtime([] {
-    auto c_ends = tcp_pair();
-    [[maybe_unused]] auto& c = c_ends.client;
-    [[maybe_unused]] auto& peer = c_ends.server;
-    c.close();
-    CHECK(is_cancelled(error_of([&] { c.close_write(); })));
-    CHECK(is_cancelled(error_of([&] { c.close_read(); })));
-    CHECK(is_cancelled(error_of([&] { c.no_delay(true); })));
-    CHECK(is_cancelled(error_of([&] { c.keep_alive({}); })));
-    CHECK(is_cancelled(error_of([&] { c.linger(0); })));
+    auto ends = tcp_pair();
+    ends.client.close();
+    CHECK(is_cancelled(error_of([&] { ends.client.close_write(); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.close_read(); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.no_delay(true); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.keep_alive({}); })));
+    CHECK(is_cancelled(error_of([&] { ends.client.linger(0); })));
   });
 }
 
@@ -206,19 +200,17 @@ TEST_CASE("CloseWrite: the peer reads the end, and still can be read from") {
 
 TEST_CASE("CloseWrite: it ends a read of the peer that waits already") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     std::size_t got = 1;
     thrum::wait_group group;
-    group.go([&s = server, &got] {
+    group.go([&s = ends.server, &got] {
       char buffer[8];
       while ((got = s.read(buffer)) != 0) {
       }
     });
-    client.write("x");
+    ends.client.write("x");
     thrum::sleep_for(2ms);
-    client.close_write();
+    ends.client.close_write();
     group.wait();
     CHECK(got == 0);
   });
@@ -226,43 +218,39 @@ TEST_CASE("CloseWrite: it ends a read of the peer that waits already") {
 
 TEST_CASE("CloseRead: a read that waits, and each later one, gives the end of the stream") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     std::size_t got = 1;
     thrum::wait_group group;
-    group.go([&c = client, &got] {
+    group.go([&c = ends.client, &got] {
       char buffer[8];
       got = c.read(buffer);
     });
     thrum::sleep_for(2ms);
-    client.close_read();
+    ends.client.close_read();
     group.wait();
     CHECK(got == 0);
     char buffer[8];
-    CHECK(client.read(buffer) == 0);
-    client.write("still");
-    CHECK(server.read(buffer) == 5);
+    CHECK(ends.client.read(buffer) == 0);
+    ends.client.write("still");
+    CHECK(ends.server.read(buffer) == 5);
   });
 }
 
 TEST_CASE("whatever was written before close arrives, and then the end") {
   with_runtime([] {
     for (int i = 0; i != scaled(50, 5); ++i) {
-      auto client_ends = tcp_pair();
-      [[maybe_unused]] auto& client = client_ends.client;
-      [[maybe_unused]] auto& server = client_ends.server;
+      auto ends = tcp_pair();
       const std::string text(200'000, 'c');
       std::size_t got = 0;
       thrum::wait_group group;
-      group.go([&s = server, &got] {
+      group.go([&s = ends.server, &got] {
         char buffer[1000];
         while (const std::size_t n = s.read(buffer)) {
           got += n;
         }
       });
-      client.write(text);
-      client.close();
+      ends.client.write(text);
+      ends.client.close();
       group.wait();
       CHECK(got == text.size());
     }

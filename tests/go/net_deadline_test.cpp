@@ -32,17 +32,15 @@ using thrum::net::conn;
 TEST_CASE("ReadTimeoutUnblocksRead: a deadline set into the past ends a read that waits") {
   with_runtime([] {
     for (int i = 0; i != scaled(200, 20); ++i) {
-      auto client_ends = tcp_pair();
-      [[maybe_unused]] auto& client = client_ends.client;
-      [[maybe_unused]] auto& server = client_ends.server;
+      auto ends = tcp_pair();
       std::error_code error;
       char buffer[1];
       thrum::wait_group group;
-      group.go([&] { client.read(buffer, error); });
+      group.go([&] { ends.client.read(buffer, error); });
       if (i % 2 == 0) {
         thrum::sleep_for(100us);
       }
-      client.set_read_deadline(steady::now());
+      ends.client.set_read_deadline(steady::now());
       group.wait();
       CHECK(is_timeout(error));
     }
@@ -51,26 +49,24 @@ TEST_CASE("ReadTimeoutUnblocksRead: a deadline set into the past ends a read tha
 
 TEST_CASE("a deadline that is moved on while a read waits for it does not end the read") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     std::atomic<bool> done{false};
     std::error_code error;
     std::size_t got = 0;
     char buffer[1];
     const auto start = steady::now();
-    client.set_read_deadline(start + 1h);
+    ends.client.set_read_deadline(start + 1h);
     thrum::wait_group group;
     group.go([&] {
-      got = client.read(buffer, error);
+      got = ends.client.read(buffer, error);
       done = true;
     });
     while (steady::now() < start + 60ms) {
-      client.set_read_deadline(steady::now() + 1h);
+      ends.client.set_read_deadline(steady::now() + 1h);
       thrum::sleep_for(1ms);
     }
     CHECK_FALSE(done);
-    server.write("x");
+    ends.server.write("x");
     group.wait();
     CHECK(got == 1);
     CHECK_FALSE(error);
@@ -79,22 +75,20 @@ TEST_CASE("a deadline that is moved on while a read waits for it does not end th
 
 TEST_CASE("a deadline that is brought forward while several reads wait ends all of them") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
-    client.set_read_deadline(steady::now() + 1h);
+    auto ends = tcp_pair();
+    ends.client.set_read_deadline(steady::now() + 1h);
     std::atomic<int> timeouts{0};
     thrum::wait_group group;
     for (int i = 0; i != 8; ++i) {
       group.go([&] {
         char buffer[1];
         std::error_code error;
-        client.read(buffer, error);
+        ends.client.read(buffer, error);
         timeouts += is_timeout(error);
       });
     }
     thrum::sleep_for(5ms);
-    client.set_read_deadline(steady::now() + 5ms);
+    ends.client.set_read_deadline(steady::now() + 5ms);
     group.wait();
     CHECK(timeouts == 8);
   });
@@ -102,11 +96,9 @@ TEST_CASE("a deadline that is brought forward while several reads wait ends all 
 
 TEST_CASE("each of several reads that queue up for one connection times out on its own") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     const auto until = steady::now() + 20ms;
-    client.set_read_deadline(until);
+    ends.client.set_read_deadline(until);
     std::atomic<int> timeouts{0};
     std::atomic<int> early{0};
     thrum::wait_group group;
@@ -114,7 +106,7 @@ TEST_CASE("each of several reads that queue up for one connection times out on i
       group.go([&] {
         char buffer[1];
         std::error_code error;
-        client.read(buffer, error);
+        ends.client.read(buffer, error);
         timeouts += is_timeout(error);
         early += steady::now() < until;
       });
@@ -127,9 +119,7 @@ TEST_CASE("each of several reads that queue up for one connection times out on i
 
 TEST_CASE("ReadWriteProlongedTimeout: I/O goes on while both deadlines are moved on and on") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     std::atomic<bool> stop{false};
     std::atomic<std::size_t> sent{0};
     std::atomic<std::size_t> got{0};
@@ -139,9 +129,9 @@ TEST_CASE("ReadWriteProlongedTimeout: I/O goes on while both deadlines are moved
     rest.go([&] {
       std::string buffer(1024, '\0');
       std::error_code error;
-      while (const std::size_t n = client.read(buffer, error)) {
+      while (const std::size_t n = ends.client.read(buffer, error)) {
         got += n;
-        client.set_read_deadline(steady::now() + 1h);
+        ends.client.set_read_deadline(steady::now() + 1h);
       }
       wrong += static_cast<bool>(error);
     });
@@ -149,21 +139,21 @@ TEST_CASE("ReadWriteProlongedTimeout: I/O goes on while both deadlines are moved
       const std::string block(1024, 'p');
       std::error_code error;
       for (int i = 0; i != scaled(2'000, 100); ++i) {
-        server.set_write_deadline(steady::now() + 1h);
-        sent += server.write(block, error);
+        ends.server.set_write_deadline(steady::now() + 1h);
+        sent += ends.server.write(block, error);
         wrong += static_cast<bool>(error);
       }
     });
     rest.go([&] {
       while (!stop) {
-        client.set_deadline(steady::now() + 1h);
-        server.set_deadline(steady::now() + 1h);
+        ends.client.set_deadline(steady::now() + 1h);
+        ends.server.set_deadline(steady::now() + 1h);
         thrum::this_goroutine::yield();
       }
     });
     writers.wait();
     stop = true;
-    server.close_write();
+    ends.server.close_write();
     rest.wait();
     CHECK(wrong == 0);
     CHECK(got == sent);
@@ -252,9 +242,7 @@ TEST_CASE(
 
 TEST_CASE("RacyRead: a buffer is the caller's again as soon as the read has timed out") {
   with_runtime([] {
-    auto client_ends = local_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = local_pair();
     std::atomic<int> wrong{0};
     thrum::wait_group readers;
     thrum::wait_group writer;
@@ -262,7 +250,7 @@ TEST_CASE("RacyRead: a buffer is the caller's again as soon as the read has time
       std::error_code error;
       const std::string block(10, 'r');
       while (!error) {
-        server.write(block, error);
+        ends.server.write(block, error);
         thrum::this_goroutine::yield();
       }
     });
@@ -271,16 +259,16 @@ TEST_CASE("RacyRead: a buffer is the caller's again as soon as the read has time
         std::string buffer(10, '\0');
         for (int n = 0; n != scaled(100, 10); ++n) {
           std::error_code error;
-          client.set_read_deadline(steady::now() + 1us);
+          ends.client.set_read_deadline(steady::now() + 1us);
           std::fill(buffer.begin(), buffer.end(), '\0');
-          const std::size_t got = client.read(buffer, error);
+          const std::size_t got = ends.client.read(buffer, error);
           wrong += error && !is_timeout(error);
           wrong += buffer != std::string(got, 'r') + std::string(10 - got, '\0');
         }
       });
     }
     readers.wait();
-    client.close();
+    ends.client.close();
     writer.wait();
     CHECK(wrong == 0);
   });
@@ -288,9 +276,7 @@ TEST_CASE("RacyRead: a buffer is the caller's again as soon as the read has time
 
 TEST_CASE("RacyWrite: what is written before a time-out is counted, byte by byte") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     std::atomic<std::size_t> sent{0};
     std::atomic<int> wrong{0};
     thrum::wait_group writers;
@@ -298,7 +284,7 @@ TEST_CASE("RacyWrite: what is written before a time-out is counted, byte by byte
     std::size_t got = 0;
     reader.go([&] {
       std::string buffer(4096, '\0');
-      while (const std::size_t n = server.read(buffer)) {
+      while (const std::size_t n = ends.server.read(buffer)) {
         got += n;
       }
     });
@@ -307,14 +293,14 @@ TEST_CASE("RacyWrite: what is written before a time-out is counted, byte by byte
         const std::string block(100'000, 'w');
         for (int n = 0; n != scaled(50, 5); ++n) {
           std::error_code error;
-          client.set_write_deadline(steady::now() + 20us);
-          sent += client.write(block, error);
+          ends.client.set_write_deadline(steady::now() + 20us);
+          sent += ends.client.write(block, error);
           wrong += error && !is_timeout(error);
         }
       });
     }
     writers.wait();
-    client.close_write();
+    ends.client.close_write();
     reader.wait();
     CHECK(wrong == 0);
     CHECK(got == sent);

@@ -137,15 +137,13 @@ TEST_CASE(
 
 TEST_CASE("a reader that waits for a long time is not woken meanwhile") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     int calls = 0;
-    thrum::io::descriptor reader(thrum::os::handle_of(thrum::os::duplicate(client.native_handle())),
-                                 "test");
+    thrum::io::descriptor reader(
+        thrum::os::handle_of(thrum::os::duplicate(ends.client.native_handle())), "test");
     reader.set_deadline(thrum::io::side::read, steady::now() + 100ms);
     for (int i = 0; i != 3; ++i) {
-      server.write("x");  // an edge that is not for it
+      ends.server.write("x");  // an edge that is not for it
     }
     char buffer[2];
     thrum::os::io_result result = 1;
@@ -224,12 +222,10 @@ TEST_CASE("TCPStress: many messages on many connections come back as they were s
 TEST_CASE("a message that comes in pieces right after each other is read to the end each time") {
   // The last read may have been short, and the next piece there before it returned.
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     const int n = scaled(20'000, 500);
     thrum::wait_group group;
-    group.go([&s = server, n] {
+    group.go([&s = ends.server, n] {
       for (int i = 0; i != n; ++i) {
         s.write("abc");
         s.write("de");
@@ -241,8 +237,8 @@ TEST_CASE("a message that comes in pieces right after each other is read to the 
     });
     std::size_t got = 0;
     char buffer[64];
-    client.set_read_deadline(steady::now() + support::long_time);
-    while (const std::size_t part = client.read(buffer)) {
+    ends.client.set_read_deadline(steady::now() + support::long_time);
+    while (const std::size_t part = ends.client.read(buffer)) {
       got += part;
     }
     group.wait();
@@ -253,17 +249,15 @@ TEST_CASE("a message that comes in pieces right after each other is read to the 
 TEST_CASE("one byte out of line: what comes before and after it is read without another event") {
   with_runtime([] {
     for (int i = 0; i != scaled(200, 20); ++i) {
-      auto client_ends = tcp_pair();
-      [[maybe_unused]] auto& client = client_ends.client;
-      [[maybe_unused]] auto& server = client_ends.server;
-      client.set_read_deadline(steady::now() + support::long_time);
+      auto ends = tcp_pair();
+      ends.client.set_read_deadline(steady::now() + support::long_time);
       char buffer[64];
-      server.write("1");
-      CHECK(client.read(buffer) == 1);
-      server.write("before");
-      CHECK(::send(server.native_handle(), "!", 1, MSG_OOB) == 1);
-      server.write("after");
-      CHECK(client.read_full(std::span<char>(buffer, 11)) == 11);
+      ends.server.write("1");
+      CHECK(ends.client.read(buffer) == 1);
+      ends.server.write("before");
+      CHECK(::send(ends.server.native_handle(), "!", 1, MSG_OOB) == 1);
+      ends.server.write("after");
+      CHECK(ends.client.read_full(std::span<char>(buffer, 11)) == 11);
       CHECK(std::string_view(buffer, 11) == "beforeafter");
     }
   });
@@ -272,46 +266,42 @@ TEST_CASE("one byte out of line: what comes before and after it is read without 
 TEST_CASE("linger(0): close resets the connection, so that its peer can neither read nor write") {
   with_runtime([] {
     for (int i = 0; i != scaled(50, 5); ++i) {
-      auto client_ends = tcp_pair();
-      [[maybe_unused]] auto& client = client_ends.client;
-      [[maybe_unused]] auto& server = client_ends.server;
+      auto ends = tcp_pair();
       std::error_code error;
       thrum::wait_group group;
-      group.go([&c = client, &error] {
+      group.go([&c = ends.client, &error] {
         char buffer[8];
         c.read(buffer, error);
       });
       if (i % 2 == 0) {
         thrum::sleep_for(100us);
       }
-      server.linger(0);
-      server.close();
+      ends.server.linger(0);
+      ends.server.close();
       group.wait();
       CHECK(error == std::errc::connection_reset);
-      CHECK(error_of([&] { client.write("x"); }));
+      CHECK(error_of([&] { ends.client.write("x"); }));
     }
   });
 }
 
 TEST_CASE("wait_readable: it returns with data, which stays there, and at the end of the stream") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     std::error_code error;
-    client.set_read_deadline(steady::now() + 10ms);
-    client.wait_readable(error);
+    ends.client.set_read_deadline(steady::now() + 10ms);
+    ends.client.wait_readable(error);
     CHECK(is_timeout(error));
-    client.set_read_deadline(thrum::time_point::max());
-    server.write("abc");
+    ends.client.set_read_deadline(thrum::time_point::max());
+    ends.server.write("abc");
     char buffer[8];
     for (int i = 0; i != 3; ++i) {
-      client.wait_readable();
+      ends.client.wait_readable();
     }
-    CHECK(client.read(buffer) == 3);
-    server.close();
-    client.wait_readable();
-    CHECK(client.read(buffer) == 0);
+    CHECK(ends.client.read(buffer) == 3);
+    ends.server.close();
+    ends.client.wait_readable();
+    CHECK(ends.client.read(buffer) == 0);
   });
 }
 

@@ -140,38 +140,34 @@ TEST_CASE("AcceptTimeoutMustNotReturn: after its deadline is taken back, accept 
 
 TEST_CASE("ReadTimeout: a read fails at its deadline, each time, and works after it is moved") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     char buffer[16];
     for (const auto after : {-1'000ms, 0ms, 1ms, 30ms}) {
       const auto start = steady::now();
-      client.set_read_deadline(start + after);
+      ends.client.set_read_deadline(start + after);
       for (int i = 0; i != 3; ++i) {
-        CHECK(is_timeout(error_of([&] { client.read(buffer); })));
+        CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
       }
       CHECK(steady::now() - start >= after);
     }
-    server.write("abc");
-    CHECK(is_timeout(error_of([&] { client.read(buffer); })));
-    client.set_read_deadline(time_point::max());
-    CHECK(client.read(buffer) == 3);
+    ends.server.write("abc");
+    CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
+    ends.client.set_read_deadline(time_point::max());
+    CHECK(ends.client.read(buffer) == 3);
   });
 }
 
 TEST_CASE("ReadTimeout: read_full says what came before the deadline") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     char buffer[16];
-    server.write("abc");
+    ends.server.write("abc");
     std::size_t got = 0;
     // On a busy machine a deadline may pass before the read begins, which then takes nothing.
     for (auto time = 50ms; got == 0 && time < support::long_time; time *= 2) {
-      client.set_read_deadline(steady::now() + time);
+      ends.client.set_read_deadline(steady::now() + time);
       std::error_code error;
-      got = client.read_full(buffer, error);
+      got = ends.client.read_full(buffer, error);
       CHECK(is_timeout(error));
     }
     CHECK(got == 3);
@@ -197,30 +193,28 @@ TEST_CASE("ReadFromTimeout: receiving fails at its deadline, also if a datagram 
 
 TEST_CASE("WriteTimeout: a write fails at its deadline and says how much of it was sent") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     const std::string much(std::size_t{32} << 20, 'w');
     std::error_code error;
     std::size_t sent = 0;
     // On a busy machine a deadline may pass before the write begins, which then sends nothing.
     for (auto time = 50ms; sent == 0 && time < support::long_time; time *= 2) {
       const auto start = steady::now();
-      client.set_write_deadline(start + time);
-      sent = client.write(much, error);
+      ends.client.set_write_deadline(start + time);
+      sent = ends.client.write(much, error);
       CHECK(is_timeout(error));
       CHECK(steady::now() - start >= time);
       CHECK(sent < much.size());
     }
     CHECK(sent > 0);
     for (int i = 0; i != 3; ++i) {
-      CHECK(client.write("x", error) == 0);
+      CHECK(ends.client.write("x", error) == 0);
       CHECK(is_timeout(error));
     }
-    client.close();
+    ends.client.close();
     std::size_t got = 0;
     std::string buffer(1 << 20, '\0');
-    while (const std::size_t n = server.read(buffer)) {
+    while (const std::size_t n = ends.server.read(buffer)) {
       got += n;
     }
     CHECK(got == sent);
@@ -239,52 +233,44 @@ TEST_CASE("WriteToTimeout: sending fails when its deadline has passed, although 
 
 TEST_CASE("ReadTimeoutMustNotReturn: reading waits on while the other direction has timed out") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     char buffer[1];
-    client.set_deadline(past);
-    client.set_read_deadline(time_point::max());
-    CHECK(is_timeout(error_of([&] { client.write("x"); })));
+    ends.client.set_deadline(past);
+    ends.client.set_read_deadline(time_point::max());
+    CHECK(is_timeout(error_of([&] { ends.client.write("x"); })));
     std::error_code error;
-    CHECK(keeps_waiting([&] { client.read(buffer, error); }, [&] { client.close(); }));
+    CHECK(keeps_waiting([&] { ends.client.read(buffer, error); }, [&] { ends.client.close(); }));
     CHECK(is_cancelled(error));
   });
 }
 
 TEST_CASE("WriteTimeoutMustNotReturn: writing waits on while the other direction has timed out") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     char buffer[1];
-    support::fill(client);
-    client.set_deadline(past);
-    client.set_write_deadline(time_point::max());
-    CHECK(is_timeout(error_of([&] { client.read(buffer); })));
+    support::fill(ends.client);
+    ends.client.set_deadline(past);
+    ends.client.set_write_deadline(time_point::max());
+    CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
     std::error_code error;
     const std::string block(64, 'x');
     CHECK(keeps_waiting(
         [&] {
           while (!error) {
-            client.write(block, error);
+            ends.client.write(block, error);
           }
         },
-        [&] { client.close(); }));
+        [&] { ends.client.close(); }));
     CHECK(is_cancelled(error));
   });
 }
 
 TEST_CASE("TimeoutFluctuation: of many waits, none ends before its deadline") {
   with_runtime([] {
-    auto client_ends = tcp_pair();
-    [[maybe_unused]] auto& client = client_ends.client;
-    [[maybe_unused]] auto& server = client_ends.server;
+    auto ends = tcp_pair();
     auto full_ends = tcp_pair();
-    [[maybe_unused]] auto& full = full_ends.client;
-    [[maybe_unused]] auto& unread = full_ends.server;
     auto socket = udp_socket::bind(loopback());
-    support::fill(full);
+    support::fill(full_ends.client);
     char buffer[1];
     int early = 0;
     int other_errors = 0;
@@ -296,10 +282,12 @@ TEST_CASE("TimeoutFluctuation: of many waits, none ends before its deadline") {
         early += steady::now() < until;
       }
     };
-    measure([&] { client.read(buffer); }, [&](auto when) { client.set_read_deadline(when); });
+    measure([&] { ends.client.read(buffer); },
+            [&](auto when) { ends.client.set_read_deadline(when); });
     measure([&] { socket.recv(buffer); }, [&](auto when) { socket.set_read_deadline(when); });
     const std::string much(std::size_t{1} << 20, 'x');
-    measure([&] { full.write(much); }, [&](auto when) { full.set_write_deadline(when); });
+    measure([&] { full_ends.client.write(much); },
+            [&](auto when) { full_ends.client.set_write_deadline(when); });
     CHECK(early == 0);
     CHECK(other_errors == 0);
   });

@@ -12,18 +12,6 @@
 #include <cstdlib>
 #include <string>
 
-namespace {
-
-void check_refused_after_fork(const std::string& program) {
-  const auto result = support::run_program(program);
-  INFO(result.text);
-  CHECK(result.exit_code == 0);
-  CHECK(result.says("fatal error: thrum: a runtime was used in a child process after fork"));
-  CHECK(result.says("child: signal " + std::to_string(SIGABRT)));
-}
-
-}  // namespace
-
 TEST_CASE("a deadlock of goroutines on the first thread is reported") {
   if (THRUM_TSAN || support::emulated()) {
     return;  // there are threads that are not known, and there is no deadlock to see
@@ -46,14 +34,16 @@ TEST_CASE("exit in a goroutine on a host's thread ends the program with its stat
 #endif
 }
 
-TEST_CASE("in the child of a fork a host is told that the runtime is not there") {
-  check_refused_after_fork("fork_of_a_host_that_polls");
-  CHECK(support::run_program("fork_of_a_host_that_polls").says("the parent ran 1"));
-}
-
 TEST_CASE(
-    "in the child of a fork on a host's thread a goroutine is told that the runtime is not there") {
-  check_refused_after_fork("fork_inside_of_poll");
+    "in the child of a fork a host and its goroutines are told that the runtime is not there") {
+  for (const char* const program : {"fork_of_a_host_that_polls", "fork_inside_of_poll"}) {
+    const auto result = support::run_program(program);
+    INFO(program << ": " << result.text);
+    CHECK(result.exit_code == 0);
+    CHECK(result.says("fatal error: thrum: a runtime was used in a child process after fork"));
+    CHECK(result.says("child: signal " + std::to_string(SIGABRT)));
+  }
+  CHECK(support::run_program("fork_of_a_host_that_polls").says("the parent ran 1"));
 }
 
 TEST_CASE("a stack overflow of the main goroutine on the first thread is reported") {

@@ -25,51 +25,26 @@
 using support::program_result;
 using support::run_program;
 
-TEST_CASE("an exception that leaves a goroutine is reported, and the program aborts") {
-  const program_result r = run_program("panic");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(support::has_match(r.text, "thrum: panic in goroutine [0-9]+: out of cheese\n"));
-}
-
-TEST_CASE("the report of a panic names the goroutine") {
-  const program_result r = run_program("panic_named");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(
-      support::has_match(r.text, "thrum: panic in goroutine [0-9]+ \\[loader\\]: no such sheep\n"));
-}
-
-TEST_CASE("the report of a panic in a bubble says how to repeat it") {
-  const program_result r = run_program("panic_in_a_bubble");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(support::has_match(r.text,
-                           "thrum: panic in goroutine [0-9]+ of a bubble \\(repeat "
-                           "with THRUM_BUBBLE_SEED=77\\): out of time\n"));
-}
-
-TEST_CASE("a panic with something that is no std::exception is reported all the same") {
-  const program_result r = run_program("panic_of_no_exception");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(r.says("thrum: panic in goroutine "));
-}
-
-TEST_CASE("a wait in a destructor that a stop finds ends the program with the remedy's name") {
-  const program_result r = run_program("wait_in_a_destructor");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(support::has_match(r.text,
-                           "thrum: panic in goroutine [0-9]+ \\[closer\\]: told to "
-                           "end.* destructor .*thrum::uncancellable"));
-}
-
-TEST_CASE("a panic in a wait_group ends the program before wait returns") {
-  const program_result r = run_program("panic_in_a_group");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(r.says("in a group"));
+TEST_CASE(
+    "a panic aborts the program, and its report says what was thrown, where, and what helps") {
+  struct row {
+    const char* program;
+    const char* report;
+  };
+  for (const row& each :
+       {row{"panic", "[0-9]+: out of cheese\n"},
+        row{"panic_named", "[0-9]+ \\[loader\\]: no such sheep\n"},
+        row{"panic_in_a_bubble",
+            "[0-9]+ of a bubble \\(repeat with THRUM_BUBBLE_SEED=77\\): out of time\n"},
+        row{"panic_of_no_exception", ""}, row{"panic_in_a_group", ".*in a group"},
+        row{"wait_in_a_destructor",
+            "[0-9]+ \\[closer\\]: told to end.* destructor .*thrum::uncancellable"},
+        row{"usage_error_unhandled", "[0-9]+: mutex::unlock: "}}) {
+    const program_result r = run_program(each.program);
+    INFO(each.program << ": " << r.text);
+    CHECK(r.signal == SIGABRT);
+    CHECK(support::has_match(r.text, std::string("thrum: panic in goroutine ") + each.report));
+  }
 }
 
 TEST_CASE("a hundred panics at once end the program with whole lines") {
@@ -87,28 +62,12 @@ TEST_CASE("a hundred panics at once end the program with whole lines") {
   CHECK(reports >= 1);
 }
 
-TEST_CASE("with a handler of one's own the program goes on after panics") {
-  const program_result r = run_program("panic_with_handler");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("handled 10\n"));
-}
-
-TEST_CASE("an error of use that nobody handles is a panic that names the operation") {
-  const program_result r = run_program("usage_error_unhandled");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(support::has_match(r.text, "thrum: panic in goroutine [0-9]+: mutex::unlock: "));
-}
-
-TEST_CASE("an exception from main can be caught around run") {
-  const program_result r = run_program("exception_from_main");
-  INFO(r.text);
-  CHECK(r.exit_code == 3);
-  CHECK(r.says("caught: from main\n"));
-}
-
-TEST_CASE("what main returns can be the exit status") {
+TEST_CASE(
+    "a handler of one's own, a handler around run and what main returns give the exit status") {
+  CHECK(run_program("panic_with_handler").exit_code == 0);
+  CHECK(run_program("panic_with_handler").says("handled 10\n"));
+  CHECK(run_program("exception_from_main").exit_code == 3);
+  CHECK(run_program("exception_from_main").says("caught: from main\n"));
   CHECK(run_program("exit_status").exit_code == 42);
 }
 
