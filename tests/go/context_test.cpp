@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -53,35 +52,17 @@ TEST_CASE("Cause: WithCancel and WithCancelCause, one of them or a parent and a 
   const context nil = context::background().with_cancel();
   nil.cancel({});
   CHECK(error_and_cause_of(nil) == error_and_cause(plain_canceled, plain_canceled));
-  {
-    const context parent = context::background().with_cancel();
-    const context child = parent.with_cancel();
-    parent.cancel(parent_cause);
-    child.cancel(child_cause);
-    CHECK(error_and_cause_of(child) == error_and_cause(plain_canceled, parent_cause));
-  }
-  {
-    const context parent = context::background().with_cancel();
-    const context child = parent.with_cancel();
-    child.cancel(child_cause);
-    CHECK(error_and_cause_of(parent) == error_and_cause());
-    parent.cancel(parent_cause);
-    CHECK(error_and_cause_of(child) == error_and_cause(plain_canceled, child_cause));
-    CHECK(error_and_cause_of(parent) == error_and_cause(plain_canceled, parent_cause));
-  }
-  {
-    const context parent = context::background().with_cancel();
-    const context child = parent.with_cancel();
-    parent.cancel({});
-    child.cancel(child_cause);
-    CHECK(error_and_cause_of(child) == error_and_cause(plain_canceled, plain_canceled));
-  }
-  {
-    const context parent = context::background().with_cancel();
-    const context child = parent.with_cancel();
-    child.cancel({});
-    parent.cancel(parent_cause);
-    CHECK(error_and_cause_of(child) == error_and_cause(plain_canceled, plain_canceled));
+  for (const bool child_first : {false, true}) {
+    for (const std::error_code& first : {parent_cause, child_cause, std::error_code()}) {
+      const context parent = context::background().with_cancel();
+      const context child = parent.with_cancel();
+      const error_and_cause told(plain_canceled, first ? first : plain_canceled);
+      (child_first ? child : parent).cancel(first);
+      CHECK(error_and_cause_of(parent) == (child_first ? error_and_cause() : told));
+      (child_first ? parent : child).cancel(too_slow_cause);
+      CHECK(error_and_cause_of(child) == told);
+      CHECK(parent.cause() == (child_first ? too_slow_cause : told.second));
+    }
   }
 }
 
@@ -105,17 +86,6 @@ TEST_CASE("Cause: WithTimeout and WithTimeoutCause, alone, cancelled before, and
   CHECK(error_and_cause_of(inner) == error_and_cause(plain_canceled, parent_cause));
 }
 
-TEST_CASE("Cause: WithoutCancel has none of its parent's, before and after") {
-  const context parent = context::background().with_cancel();
-  const context apart = parent.without_cancel();
-  parent.cancel(parent_cause);
-  CHECK(error_and_cause_of(apart) == error_and_cause());
-  CHECK(error_and_cause_of(parent.without_cancel()) == error_and_cause());
-  CHECK(
-      error_and_cause_of(context::background().with_timeout(0s, too_slow_cause).without_cancel()) ==
-      error_and_cause());
-}
-
 TEST_CASE("CauseRace: a cause is seen with the end, though the parent is cancelled meanwhile") {
   CHECK(wrong_in_races(scaled(300), [](thrum::wait_group& group, std::atomic<int>& wrong) {
           const context c = context::background().with_cancel();
@@ -127,16 +97,6 @@ TEST_CASE("CauseRace: a cause is seen with the end, though the parent is cancell
             wrong += c.cause() != parent_cause || c.error() != plain_canceled ? 1 : 0;
           });
         }) == 0);
-}
-
-TEST_CASE("WithoutCancel: it has the parent's values, no deadline, and is not done") {
-  const context parent = context::background().with_value(std::string("value")).with_timeout(1h);
-  const context apart = parent.without_cancel();
-  CHECK_FALSE(apart.deadline());
-  CHECK_FALSE(apart.error());
-  CHECK_FALSE(apart.done().is_closed());
-  CHECK(*apart.value<std::string>() == "value");
-  CHECK(apart.value<int>() == nullptr);
 }
 
 TEST_CASE("AfterFuncCalledAsynchronously: the cancel does not wait for the function") {

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -211,25 +212,24 @@ TEST_CASE("a waiter that has timed out is out of the queue") {
 
 TEST_CASE("time-outs that race with their partner agree with it on what came of it") {
   with_runtime([] {
-    thrum::chan<int> c(0);
+    const thrum::chan<int> c(0);
     std::atomic<int> sent{0};
     std::atomic<int> received{0};
-    thrum::wait_group group;
+    std::atomic<int> next{0};
     const int rounds = scaled(500, 50);
-    for (int g = 0; g != 8; ++g) {
-      group.go([&, c, g]() mutable {
-        for (int i = 0; i != rounds; ++i) {
-          const std::chrono::microseconds time((g * 13 + i) % 40);
-          int value = 1;
-          if (g % 2 == 0) {
-            sent += c.send_for(value, time) ? 1 : 0;
-          } else {
-            received += c.recv_for(value, time) == recv_status::ok ? 1 : 0;
-          }
+    // Even ones send and odd ones receive: goroutines and threads meet their own kind and the other.
+    support::on_goroutines_and_threads(6, [&] {
+      const int g = next++;
+      for (int i = 0; i != rounds; ++i) {
+        const std::chrono::microseconds time((g * 13 + i) % 60);
+        int value = 1;
+        if (g % 2 == 0) {
+          sent += c.send_for(value, time) ? 1 : 0;
+        } else {
+          received += c.recv_for(value, time) == recv_status::ok ? 1 : 0;
         }
-      });
-    }
-    group.wait();
+      }
+    });
     CHECK(sent == received);
   });
 }
@@ -384,37 +384,4 @@ TEST_CASE("a foreign thread that waits is woken by close") {
   runtime.go([c]() mutable { c.close(); });
   receiver.join();
   CHECK(received == std::nullopt);
-}
-
-TEST_CASE("time-outs of foreign threads race with goroutines and agree with them") {
-  std::atomic<int> sent{0};
-  std::atomic<int> received{0};
-  thrum::runtime runtime(support::environment_options());
-  thrum::chan<int> c(0);
-  const int rounds = scaled(1'000, 100);
-  thrum::wait_group group;
-  group.add(2);
-  for (int g = 0; g != 2; ++g) {
-    runtime.go([&, c]() mutable {
-      for (int i = 0; i != rounds; ++i) {
-        int value = 1;
-        sent += c.send_for(value, std::chrono::microseconds(i % 60)) ? 1 : 0;
-      }
-      group.done();
-    });
-  }
-  std::vector<std::thread> threads;
-  for (int t = 0; t != 2; ++t) {
-    threads.emplace_back([&, c]() mutable {
-      for (int i = 0; i != rounds; ++i) {
-        int value = 0;
-        received += c.recv_for(value, std::chrono::microseconds(i % 60)) == recv_status::ok ? 1 : 0;
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  group.wait();
-  CHECK(sent == received);
 }

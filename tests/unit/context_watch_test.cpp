@@ -18,7 +18,6 @@
 #include <mutex>
 #include <stop_token>
 #include <utility>
-#include <vector>
 
 using namespace std::chrono_literals;
 using support::with_runtime;
@@ -42,6 +41,23 @@ void leaves_nothing(Wait wait, Release release) {
   }
   CHECK(kept.expired());
   CHECK(thrum::stats().timers == 0);
+}
+
+template <class Condition>
+void wait_for_change() {
+  thrum::mutex m;
+  Condition changed;
+  bool done = false;
+  leaves_nothing(
+      [&](const context& until) {
+        std::unique_lock lock(m);
+        CHECK(changed.wait(lock, until, [&] { return done; }));
+      },
+      [&] {
+        const std::lock_guard guard(m);
+        done = true;
+        changed.notify_all();
+      });
 }
 
 }  // namespace
@@ -68,35 +84,9 @@ TEST_CASE("a context that a wait was given goes with its last handle, and leaves
       leaves_nothing([&](const context& until) { CHECK(permits.acquire(until)); },
                      [&] { permits.release(); });
     }
-    SECTION("wait of a condition_variable") {
-      thrum::mutex m;
-      thrum::condition_variable changed;
-      bool done = false;
-      leaves_nothing(
-          [&](const context& until) {
-            std::unique_lock lock(m);
-            CHECK(changed.wait(lock, until, [&] { return done; }));
-          },
-          [&] {
-            const std::lock_guard guard(m);
-            done = true;
-            changed.notify_all();
-          });
-    }
+    SECTION("wait of a condition_variable") { wait_for_change<thrum::condition_variable>(); }
     SECTION("wait of a condition_variable_any") {
-      thrum::mutex m;
-      thrum::condition_variable_any changed;
-      bool done = false;
-      leaves_nothing(
-          [&](const context& until) {
-            std::unique_lock lock(m);
-            CHECK(changed.wait(lock, until, [&] { return done; }));
-          },
-          [&] {
-            const std::lock_guard guard(m);
-            done = true;
-            changed.notify_all();
-          });
+      wait_for_change<thrum::condition_variable_any>();
     }
     SECTION("wait of a wait_group") {
       thrum::wait_group group;

@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/waits.hpp"
+#include "support/slow_to_go.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -20,11 +20,11 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
 using support::is_usage_error;
+using support::slow_to_go;
 using support::with_procs;
 using support::with_runtime;
 using thrum::task_group;
@@ -45,37 +45,18 @@ struct words_of_text {
   static std::istream_iterator<std::string> end() { return {}; }
 };
 
-/// Counted until it is destroyed, which takes its time.
-class slow_number {
- public:
-  explicit slow_number(std::atomic<int>& alive) : alive_(&alive) { ++alive; }
-  slow_number(slow_number&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
-  slow_number& operator=(slow_number&&) = delete;
-  ~slow_number() {
-    for (int i = 0; alive_ != nullptr && i != 100; ++i) {
-      thrum::this_goroutine::yield();
-    }
-    if (alive_ != nullptr) {
-      --*alive_;
-    }
-  }
-
- private:
-  std::atomic<int>* alive_;
-};
-
 /// Three of them, made as they are asked for.
 struct slow_numbers {
   class iterator {
    public:
-    using value_type = slow_number;
+    using value_type = slow_to_go;
     using difference_type = std::ptrdiff_t;
-    using reference = slow_number;
+    using reference = slow_to_go;
     using pointer = void;
     using iterator_category = std::input_iterator_tag;
 
     iterator(std::atomic<int>& alive, int at) : alive_(&alive), at_(at) {}
-    slow_number operator*() const { return slow_number(*alive_); }
+    slow_to_go operator*() const { return slow_to_go(*alive_); }
     iterator& operator++() {
       ++at_;
       return *this;
@@ -146,7 +127,7 @@ TEST_CASE("when map returns, the elements that its goroutines were given are des
     for (int round = 0; round != 50; ++round) {
       std::atomic<int> alive{0};
       const slow_numbers numbers{alive};
-      const auto results = task_group::map(numbers, 0, [](slow_number&&) { return 1; });
+      const auto results = task_group::map(numbers, 0, [](slow_to_go&&) { return 1; });
       REQUIRE(alive == 0);
       CHECK(results.size() == 3);
     }

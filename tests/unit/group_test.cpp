@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/slow_to_go.hpp"
 #include "support/stop_source.hpp"
 #include "support/with_runtime.hpp"
 
@@ -21,6 +22,7 @@
 
 using namespace std::chrono_literals;
 using support::eventually;
+using support::slow_to_go;
 using support::with_runtime;
 
 TEST_CASE("a task_group waits until all of its goroutines have ended") {
@@ -50,27 +52,13 @@ TEST_CASE("a task_group hands its goroutines their arguments") {
 }
 
 TEST_CASE("when a task_group's wait returns, what its goroutines kept is destroyed") {
-  struct slow_element {
-    std::atomic<int>* alive;
-    explicit slow_element(std::atomic<int>& count) : alive(&count) { ++count; }
-    slow_element(slow_element&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
-    ~slow_element() {
-      for (int i = 0; alive != nullptr && i != 100; ++i) {
-        thrum::this_goroutine::yield();
-      }
-      if (alive != nullptr) {
-        --*alive;
-      }
-    }
-    void operator()() const {}
-  };
   with_runtime([] {
     for (int round = 0; round != 50; ++round) {
       std::atomic<int> alive{0};
       thrum::task_group group(4);
-      group.go(slow_element(alive));
-      group.go([](const slow_element&) { thrum::this_goroutine::exit(); }, slow_element(alive));
-      group.go([](const slow_element&) { throw std::runtime_error("told"); }, slow_element(alive));
+      group.go(slow_to_go(alive));
+      group.go([](const slow_to_go&) { thrum::this_goroutine::exit(); }, slow_to_go(alive));
+      group.go([](const slow_to_go&) { throw std::runtime_error("told"); }, slow_to_go(alive));
       CHECK_THROWS_AS(group.wait(), std::runtime_error);
       REQUIRE(alive == 0);
     }

@@ -81,36 +81,24 @@ TEST_CASE("a main loop that polls only when it is told runs what is started on i
   CHECK(ends);
 }
 
-TEST_CASE("a main loop is told when time has passed for which a goroutine on it waits") {
-  told_loop loop;
-  thrum::runtime runtime(loop.options(1));
-  int steps = 0;
-  runtime.go(thrum::on_host, [&] {
-    for (; steps != 5; ++steps) {
-      thrum::sleep_for(1ms);
+TEST_CASE(
+    "a main loop is told of what a poll has left, and when time has passed that is waited for") {
+  for (const bool sleeps : {false, true}) {
+    told_loop loop;
+    thrum::runtime runtime(loop.options(1));
+    const int steps = sleeps ? 5 : 50;
+    int turns = 0;
+    runtime.go(thrum::on_host, [&] {
+      for (; turns != steps; ++turns) {
+        sleeps ? thrum::sleep_for(1ms) : thrum::this_goroutine::yield();
+      }
+    });
+    while (turns != steps) {
+      loop.wait();
+      runtime.poll();
     }
-  });
-  while (steps != 5) {
-    loop.wait();
-    runtime.poll();
+    CHECK(turns == steps);
   }
-  CHECK(steps == 5);
-}
-
-TEST_CASE("a main loop is told again of what a poll has left") {
-  told_loop loop;
-  thrum::runtime runtime(loop.options(1));
-  int turns = 0;
-  runtime.go(thrum::on_host, [&] {
-    for (; turns != 50; ++turns) {
-      thrum::this_goroutine::yield();
-    }
-  });
-  while (turns != 50) {
-    loop.wait();
-    runtime.poll();
-  }
-  CHECK(turns == 50);
 }
 
 TEST_CASE("a main loop is told again of what run_for has left, and not of what it has run") {

@@ -15,15 +15,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +48,27 @@ template <class Wait, class Release>
 stoppable_wait wait_of(std::string name, Wait wait, Release release) {
   return {std::move(name), [wait](const std::stop_token& stop) { return wait(stop); },
           [wait](const thrum::context& stop) { return wait(stop); }, release};
+}
+
+template <class Condition>
+stoppable_wait wait_for_change(std::string name) {
+  struct state {
+    thrum::mutex m;
+    Condition changed;
+    bool done = false;
+  };
+  auto s = std::make_shared<state>();
+  return wait_of(
+      std::move(name),
+      [s](const auto& stop) {
+        std::unique_lock lock(s->m);
+        return s->changed.wait(lock, stop, [&] { return s->done; });
+      },
+      [s] {
+        const std::lock_guard lock(s->m);
+        s->done = true;
+        s->changed.notify_all();
+      });
 }
 
 std::vector<stoppable_wait> every_wait() {
@@ -133,44 +151,8 @@ std::vector<stoppable_wait> every_wait() {
     all.push_back(wait_of(
         "send of a signal", [c](const auto& stop) { return c.send(stop); }, [c] { c.recv(); }));
   }
-  {
-    struct state {
-      thrum::mutex m;
-      thrum::condition_variable changed;
-      bool done = false;
-    };
-    auto s = std::make_shared<state>();
-    all.push_back(wait_of(
-        "condition_variable",
-        [s](const auto& stop) {
-          std::unique_lock lock(s->m);
-          return s->changed.wait(lock, stop, [&] { return s->done; });
-        },
-        [s] {
-          const std::lock_guard lock(s->m);
-          s->done = true;
-          s->changed.notify_all();
-        }));
-  }
-  {
-    struct state {
-      thrum::mutex m;
-      thrum::condition_variable_any changed;
-      bool done = false;
-    };
-    auto s = std::make_shared<state>();
-    all.push_back(wait_of(
-        "condition_variable_any",
-        [s](const auto& stop) {
-          std::unique_lock lock(s->m);
-          return s->changed.wait(lock, stop, [&] { return s->done; });
-        },
-        [s] {
-          const std::lock_guard lock(s->m);
-          s->done = true;
-          s->changed.notify_all();
-        }));
-  }
+  all.push_back(wait_for_change<thrum::condition_variable>("condition_variable"));
+  all.push_back(wait_for_change<thrum::condition_variable_any>("condition_variable_any"));
   return all;
 }
 

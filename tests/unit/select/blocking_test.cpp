@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <array>
@@ -229,23 +230,21 @@ TEST_CASE("selects whose time-outs race with their partner agree with it on what
     const thrum::chan<int> b(0);
     std::atomic<int> sent{0};
     std::atomic<int> received{0};
-    thrum::wait_group group;
+    std::atomic<int> next{0};
     const int rounds = scaled(500, 50);
-    for (int g = 0; g != 8; ++g) {
-      group.go([&, g] {
-        for (int i = 0; i != rounds; ++i) {
-          const std::chrono::microseconds time((g * 13 + i) % 40);
-          if (g % 2 == 0) {
-            thrum::select(on_send(a, 1, [&] { ++sent; }), on_timeout(time),
-                          on_send(b, 1, [&] { ++sent; }));
-          } else {
-            thrum::select(on_recv(b, [&] { ++received; }), on_timeout(time),
-                          on_recv(a, [&] { ++received; }));
-          }
+    support::on_goroutines_and_threads(6, [&] {
+      const int g = next++;
+      for (int i = 0; i != rounds; ++i) {
+        const std::chrono::microseconds time((g * 13 + i) % 60);
+        if (g % 2 == 0) {
+          thrum::select(on_send(a, 1, [&] { ++sent; }), on_timeout(time),
+                        on_send(b, 1, [&] { ++sent; }));
+        } else {
+          thrum::select(on_recv(b, [&] { ++received; }), on_timeout(time),
+                        on_recv(a, [&] { ++received; }));
         }
-      });
-    }
-    group.wait();
+      }
+    });
     CHECK(sent == received);
     CHECK(is_deserted(a));
     CHECK(is_deserted(b));

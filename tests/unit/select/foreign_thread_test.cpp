@@ -86,36 +86,3 @@ TEST_CASE("select works between foreign threads without any runtime") {
   CHECK(thrum::select(on_recv(a), on_send(a, 1), on_timeout(1ms)) == 2);
   CHECK(thrum::select(on_timeout(1ms)) == 0);
 }
-
-TEST_CASE("time-outs of selecting threads race with goroutines and agree with them") {
-  std::atomic<int> sent{0};
-  std::atomic<int> received{0};
-  thrum::runtime runtime(support::environment_options());
-  const thrum::chan<int> c(0);
-  const thrum::chan<int> never(0);
-  const int rounds = scaled(1'000, 100);
-  thrum::wait_group group;
-  group.add(4);
-  const auto send = [&] {
-    for (int i = 0; i != rounds; ++i) {
-      thrum::select(on_send(c, 1, [&] { ++sent; }), on_recv(never),
-                    on_timeout(std::chrono::microseconds(i % 60)));
-    }
-    group.done();
-  };
-  const auto receive = [&] {
-    for (int i = 0; i != rounds; ++i) {
-      thrum::select(on_recv(never), on_recv(c, [&] { ++received; }),
-                    on_timeout(std::chrono::microseconds(i % 60)));
-    }
-    group.done();
-  };
-  runtime.go(send);
-  runtime.go(receive);
-  std::thread sender(send);
-  std::thread receiver(receive);
-  sender.join();
-  receiver.join();
-  group.wait();
-  CHECK(sent == received);
-}

@@ -10,6 +10,7 @@
 #include "support/eventually.hpp"
 #include "support/interrupted_write.hpp"
 #include "support/scale.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -111,27 +112,11 @@ TEST_CASE("what is written under the mutex is seen by its next owner") {
 }
 
 TEST_CASE("goroutines and foreign threads exclude each other") {
-  thrum::runtime runtime(support::environment_options());
-  thrum::mutex mutex;
-  std::int64_t guarded = 0;
-  const int rounds = scaled(10'000);
-  thrum::wait_group group;
-  group.add(4);
-  for (int g = 0; g != 4; ++g) {
-    runtime.go([&] {
-      for (int i = 0; i != rounds; ++i) {
-        const std::lock_guard lock(mutex);
-        ++guarded;
-        if (i % 100 == 0) {
-          thrum::this_goroutine::yield();
-        }
-      }
-      group.done();
-    });
-  }
-  std::vector<std::thread> threads;
-  for (int t = 0; t != 4; ++t) {
-    threads.emplace_back([&] {
+  with_runtime([] {
+    thrum::mutex mutex;
+    std::int64_t guarded = 0;
+    const int rounds = scaled(10'000);
+    support::on_goroutines_and_threads(4, [&] {
       for (int i = 0; i != rounds; ++i) {
         if (i % 3 == 0 && mutex.try_lock_for(1us)) {
           ++guarded;
@@ -140,14 +125,13 @@ TEST_CASE("goroutines and foreign threads exclude each other") {
         }
         const std::lock_guard lock(mutex);
         ++guarded;
+        if (i % 100 == 0) {
+          thrum::this_goroutine::yield();
+        }
       }
     });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  group.wait();
-  CHECK(guarded == 8 * rounds);
+    CHECK(guarded == 8 * rounds);
+  });
 }
 
 TEST_CASE("a foreign thread alone may use the mutex without any runtime") {

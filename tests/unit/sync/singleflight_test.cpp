@@ -34,6 +34,17 @@ namespace {
 
 using flights_by_name = thrum::singleflight<std::string, int>;
 
+/// A goroutine that asks for "key" by a function which returns `value` once it may go on.
+thrum::join_handle<flights_by_name::result> ask(flights_by_name& flights,
+                                                const thrum::chan<void>& go_on, int value) {
+  return thrum::spawn([&flights, &go_on, value] {
+    return flights.do_("key", [&] {
+      go_on.recv();
+      return value;
+    });
+  });
+}
+
 bool so_many_wait_for_a_flight(unsigned n) {
   return eventually([n] { return thrum::stats().waiting == n; });
 }
@@ -79,12 +90,7 @@ TEST_CASE("calls for different keys do not wait for each other") {
   with_runtime([] {
     flights_by_name flights;
     thrum::chan<void> go_on(0);
-    auto first = thrum::spawn([&] {
-      return flights.do_("a", [&] {
-        go_on.recv();
-        return 1;
-      });
-    });
+    auto first = ask(flights, go_on, 1);
     REQUIRE(so_many_wait_for_a_flight(1));
     const auto second = flights.do_("b", [] { return 2; });
     CHECK(second.value == 2);
@@ -124,26 +130,18 @@ TEST_CASE("after forget the next call runs its own function, and the old one kee
   with_runtime([] {
     flights_by_name flights;
     thrum::chan<void> go_on(0);
-    const auto slow = [&](int value) {
-      return thrum::spawn([&, value] {
-        return flights.do_("key", [&] {
-          go_on.recv();
-          return value;
-        });
-      });
-    };
-    auto first = slow(1);
+    auto first = ask(flights, go_on, 1);
     REQUIRE(so_many_wait_for_a_flight(1));
-    auto joined = slow(2);
+    auto joined = ask(flights, go_on, 2);
     REQUIRE(so_many_wait_for_a_flight(2));
     flights.forget("key");
     flights.forget("no such key");
-    auto second = slow(3);
+    auto second = ask(flights, go_on, 3);
     REQUIRE(so_many_wait_for_a_flight(3));
     go_on.send();
     CHECK(first.join().value == 1);
     CHECK(joined.join().value == 1);
-    auto third = slow(4);  // the end of the first has not taken the second out
+    auto third = ask(flights, go_on, 4);  // the end of the first has not taken the second out
     REQUIRE(so_many_wait_for_a_flight(2));
     go_on.send();
     CHECK(second.join().value == 3);
@@ -187,12 +185,7 @@ TEST_CASE("a stop of the runtime ends a wait for a shared call that another runt
   flights_by_name flights;
   with_runtime([&] {
     thrum::chan<void> go_on(0);
-    auto flying = thrum::spawn([&] {
-      return flights.do_("key", [&] {
-        go_on.recv();
-        return 1;
-      });
-    });
+    auto flying = ask(flights, go_on, 1);
     REQUIRE(so_many_wait_for_a_flight(1));
     std::atomic<bool> own_ran{false};
     const bool unwound = thrum::blocking([&] {
@@ -235,12 +228,7 @@ TEST_CASE("a stop ends a wait for a shared call, and the others get its value") 
   with_runtime([] {
     flights_by_name flights;
     thrum::chan<void> go_on(0);
-    auto flier = thrum::spawn([&] {
-      return flights.do_("key", [&] {
-        go_on.recv();
-        return 1;
-      });
-    });
+    auto flier = ask(flights, go_on, 1);
     REQUIRE(so_many_wait_for_a_flight(1));
     std::stop_source stop;
     auto stopped = thrum::spawn([&] {

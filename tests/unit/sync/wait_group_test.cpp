@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"
+#include "support/slow_to_go.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -17,12 +18,12 @@
 #include <string>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
 using support::is_usage_error;
 using support::scaled;
+using support::slow_to_go;
 using support::with_runtime;
 
 static_assert(!std::is_copy_constructible_v<thrum::wait_group>);
@@ -113,29 +114,6 @@ TEST_CASE("go of a group counts the goroutine until it has ended, also by exit")
     CHECK(ran == 17);
   });
 }
-
-namespace {
-
-/// Counted until it is destroyed, which takes its time. Also a function that does nothing.
-class slow_to_go {
- public:
-  explicit slow_to_go(std::atomic<int>& alive) : alive_(&alive) { ++alive; }
-  slow_to_go(slow_to_go&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
-  ~slow_to_go() {
-    if (alive_ != nullptr) {
-      for (int i = 0; i != 100; ++i) {
-        thrum::this_goroutine::yield();
-      }
-      --*alive_;
-    }
-  }
-  void operator()() const {}
-
- private:
-  std::atomic<int>* alive_;
-};
-
-}  // namespace
 
 TEST_CASE("when wait returns, the functions and arguments that go of a group kept are destroyed") {
   with_runtime([] {
