@@ -11,6 +11,7 @@
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -202,6 +203,28 @@ TEST_CASE("Preemption: two loops on one processor alternate at their preemption 
     players.wait();
     CHECK(turn == 2 * rounds);
   });
+}
+
+TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not shut others out") {
+  for (const auto length : {10us, 100us, 1000us}) {
+    with_runtime(with_procs(2), [&] {
+      constexpr int n = 8;
+      std::atomic<bool> stop{false};
+      std::atomic<int> started{0};
+      thrum::wait_group group;
+      for (int i = 0; i != n; ++i) {
+        group.go([&] {
+          ++started;
+          while (!stop) {
+            thrum::blocking([&] { std::this_thread::sleep_for(length); });
+          }
+        });
+      }
+      CHECK(support::eventually([&] { return started == n; }));
+      stop = true;
+      group.wait();
+    });
+  }
 }
 
 TEST_CASE("GetgThreadSwitch: a goroutine knows itself after every switch of threads") {

@@ -53,31 +53,6 @@ struct pipe_ends {
 
 }  // namespace
 
-TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not keep others waiting") {
-  for (const auto length : {10us, 100us, 1000us}) {
-    thrum::run(on_procs(2), [length] {
-      std::atomic<bool> stop{false};
-      std::atomic<int> started{0};
-      thrum::wait_group group;
-      for (int i = 0; i != 8; ++i) {
-        group.go([&] {
-          ++started;
-          while (!stop) {
-            thrum::blocking([&] { std::this_thread::sleep_for(length); });
-          }
-        });
-      }
-      const auto end = std::chrono::steady_clock::now() + support::long_time;
-      while (started != 8 && std::chrono::steady_clock::now() < end) {
-        thrum::this_goroutine::yield();
-      }
-      stop = true;
-      group.wait();
-      CHECK(started == 8);
-    });
-  }
-}
-
 TEST_CASE("processors that go from one blocking call to the next leave time for everybody else") {
   thrum::run(on_procs(2), [] {
     std::atomic<bool> stop{false};

@@ -1,13 +1,19 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The switches that config.hpp works out, and the namespace they end up in.
+// The switches that config.hpp works out, the namespace they end up in, padding, and short names.
+#include <thrum/base/cache_line.hpp>
 #include <thrum/base/config.hpp>
+#include <thrum/base/order.hpp>
 
+#include "support/catch.hpp"
+
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 
-#include "../../support/catch.hpp"
+using thrum::base::cache_line_size;
+using thrum::base::padded;
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 struct probe {};
@@ -57,4 +63,23 @@ TEST_CASE("a body between try and catch runs once, with exceptions or without") 
   }
   CHECK(bodies == 1);
   CHECK(handlers == 0);
+}
+
+TEST_CASE("neighbouring padded values never share a cache line") {
+  padded<char> values[4] = {};
+  for (int i = 1; i < 4; ++i) {
+    const auto a = reinterpret_cast<std::uintptr_t>(&values[i - 1].value) / cache_line_size;
+    const auto b = reinterpret_cast<std::uintptr_t>(&values[i].value) / cache_line_size;
+    CHECK(a != b);
+  }
+  CHECK(sizeof(padded<char[65]>) == 2 * cache_line_size);
+}
+
+TEST_CASE("the short names are the standard memory orders") {
+  using namespace thrum::base::orders;
+  STATIC_REQUIRE(relaxed == std::memory_order_relaxed);
+  STATIC_REQUIRE(acquire == std::memory_order_acquire);
+  STATIC_REQUIRE(release == std::memory_order_release);
+  STATIC_REQUIRE(acq_rel == std::memory_order_acq_rel);
+  STATIC_REQUIRE(seq_cst == std::memory_order_seq_cst);
 }

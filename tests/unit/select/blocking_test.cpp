@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A select that has to wait: what wakes it, what it leaves behind, and how its runtime ends it.
-
+// A select that has to wait: what wakes it, what it leaves behind, and how its runtime ends it. And select
+// on threads that are not of a runtime.
+#include <thrum/chan/base.hpp>
 #include <thrum/select.hpp>
 
 #include <thrum.hpp>
@@ -21,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,7 @@ using support::with_runtime;
 using thrum::on_recv;
 using thrum::on_send;
 using thrum::on_timeout;
+using thrum::otherwise;
 using thrum::recv_status;
 
 namespace {
@@ -357,4 +360,113 @@ TEST_CASE("selects that are ended while others serve them lose nothing") {
     });
     REQUIRE(sent == received);
   }
+}
+
+TEST_CASE("foreign threads and goroutines select against each other") {
+  const int n = scaled(4'000, 100);
+  std::atomic<std::int64_t> sum{0};
+  std::atomic<int> left{4 * n};
+  thrum::runtime runtime(support::environment_options());
+  const thrum::chan<int> a(0);
+  const thrum::chan<int> b(2);
+  const thrum::chan<int> nil;
+  thrum::wait_group senders;
+  thrum::wait_group receivers;
+  senders.add(4);
+  receivers.add(4);
+  const auto send = [&] {
+    for (int i = 1; i <= n; ++i) {
+      thrum::select(on_send(a, i), on_recv(nil), on_send(b, i));
+    }
+    senders.done();
+  };
+  const auto receive = [&] {
+    while (left.fetch_sub(1) > 0) {
+      thrum::select(on_recv(a, [&](std::optional<int> v) { sum += v.value_or(0); }), on_timeout(1h),
+                    on_recv(b, [&](std::optional<int> v) { sum += v.value_or(0); }));
+    }
+    receivers.done();
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i != 2; ++i) {
+    runtime.go(send);
+    runtime.go(receive);
+    threads.emplace_back(send);
+    threads.emplace_back(receive);
+  }
+  senders.wait();
+  receivers.wait();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  CHECK(sum == std::int64_t{4} * n * (n + 1) / 2);
+}
+
+TEST_CASE("select works between foreign threads without any runtime") {
+  const thrum::chan<int> a(0);
+  const thrum::chan<void> end(0);
+  constexpr int n = 200;
+  std::thread sender([&] {
+    for (int i = 0; i != n; ++i) {
+      thrum::select(on_send(a, i), on_recv(end));
+    }
+    end.close();
+  });
+  int received = 0;
+  for (bool open = true; open;) {
+    thrum::select(on_recv(a, [&](std::optional<int> v) { received += v.value() >= 0 ? 1 : 0; }),
+                  on_recv(end, [&] { open = false; }));
+  }
+  sender.join();
+  CHECK(received == n);
+  CHECK(thrum::select(on_recv(a), otherwise()) == 1);
+  CHECK(thrum::select(on_recv(a), on_send(a, 1), on_timeout(1ms)) == 2);
+  CHECK(thrum::select(on_timeout(1ms)) == 0);
+}
+
+namespace {
+
+/// A channel of which there is only what all channels have.
+struct bare_channel : thrum::chan_detail::chan_base {
+  bare_channel() noexcept : chan_base(0, nullptr, nullptr) {}
+};
+
+}  // namespace
+
+TEST_CASE("a channel whose last handle has gone gets no other") {
+  bare_channel channel;
+  CHECK(channel.add_reference_if_alive());
+  CHECK_FALSE(channel.drop_reference_only());
+  CHECK(channel.drop_reference_only());
+  CHECK_FALSE(channel.add_reference_if_alive());
+}
+
+TEST_CASE("a select that has been served elsewhere and has not run yet is no receiver any more") {
+  support::with_runtime(support::with_procs(1), [] {
+    const thrum::chan<int> served(0);
+    const thrum::chan<int> other(0);
+    auto receiver =
+        thrum::spawn([&] { return thrum::select(thrum::on_recv(served), thrum::on_recv(other)); });
+    REQUIRE(support::eventually_yielding([] { return thrum::stats().waiting == 1; }));
+    served.send(1);  // the receiver runs when this goroutine lets it
+    CHECK(thrum::select(thrum::on_send(other, 2), thrum::otherwise()) == 1);
+    CHECK_FALSE(other.try_send(3));
+    CHECK(receiver.join() == 0);
+  });
+}
+
+TEST_CASE("behind a select that has been served elsewhere the next receiver is served") {
+  support::with_runtime(support::with_procs(1), [] {
+    const thrum::chan<int> served(0);
+    const thrum::chan<int> other(0);
+    auto selecting =
+        thrum::spawn([&] { return thrum::select(thrum::on_recv(served), thrum::on_recv(other)); });
+    REQUIRE(support::eventually_yielding([] { return thrum::stats().waiting == 1; }));
+    auto next = thrum::spawn([&] { return other.recv(); });
+    REQUIRE(support::eventually_yielding([] { return thrum::stats().waiting == 2; }));
+    served.send(1);
+    CHECK(thrum::select(thrum::on_send(other, 2), thrum::otherwise()) == 0);
+    CHECK(next.join() == 2);
+    CHECK(selecting.join() == 0);
+  });
 }

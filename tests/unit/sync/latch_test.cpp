@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-
+#include <thrum/sync/barrier.hpp>
 #include <thrum/sync/latch.hpp>
 
 #include <thrum.hpp>
@@ -12,8 +12,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <stop_token>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using support::eventually;
 using support::is_usage_error;
@@ -146,5 +149,148 @@ TEST_CASE("a stop ends arrive_and_wait at a latch, whose count is lowered all th
     stop.request_stop();
     CHECK_FALSE(waiting.join());
     CHECK(gate.arrive_and_wait(1, stop.get_token()));
+  });
+}
+
+TEST_CASE("nobody passes a barrier before all have arrived, phase after phase") {
+  with_runtime(with_procs(4), [] {
+    constexpr int n = 5;
+    const int phases = scaled(500);
+    thrum::barrier<> barrier(n);
+    std::vector<std::atomic<int>> arrived(static_cast<std::size_t>(phases));
+    std::atomic<bool> early{false};
+    thrum::wait_group group;
+    for (int i = 0; i != n; ++i) {
+      group.go([&] {
+        for (auto& here : arrived) {
+          ++here;
+          barrier.arrive_and_wait();
+          early = early || here != n;
+        }
+      });
+    }
+    group.wait();
+    CHECK_FALSE(early);
+  });
+}
+
+TEST_CASE("the completion runs once each phase, before anybody goes on") {
+  with_runtime(with_procs(4), [] {
+    int completions = 0;
+    thrum::barrier barrier(3, [&]() noexcept { ++completions; });
+    std::atomic<bool> wrong{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&] {
+        for (int phase = 1; phase <= 100; ++phase) {
+          barrier.arrive_and_wait();
+          wrong = wrong || completions != phase;
+          barrier.arrive_and_wait();
+          wrong = wrong || completions != ++phase;
+        }
+      });
+    }
+    group.wait();
+    CHECK_FALSE(wrong);
+  });
+}
+
+TEST_CASE("an arrival that does not wait lets the others go on") {
+  with_runtime([] {
+    int phases = 0;
+    const auto count = [&]() noexcept { ++phases; };
+    thrum::barrier<decltype(count)> barrier(2, count);
+    auto token = barrier.arrive();
+    CHECK(phases == 0);
+    barrier.arrive_and_wait();
+    CHECK(phases == 1);
+    barrier.wait(std::move(token));  // of a phase that is over
+    CHECK(phases == 1);
+  });
+}
+
+TEST_CASE("later phases do not wait for a goroutine that has dropped out") {
+  with_runtime([] {
+    int phases = 0;
+    const auto count = [&]() noexcept { ++phases; };
+    thrum::barrier<decltype(count)> barrier(2, count);
+    thrum::go([&] { barrier.arrive_and_drop(); });
+    for (int expected = 1; expected != 4; ++expected) {
+      barrier.arrive_and_wait();
+      CHECK(phases == expected);
+    }
+  });
+}
+
+TEST_CASE("goroutines and foreign threads meet at a barrier") {
+  with_runtime([] {
+    thrum::barrier<> barrier(4);
+    std::atomic<int> rounds{0};
+    const auto work = [&] {
+      for (int i = 0; i != scaled(200); ++i) {
+        barrier.arrive_and_wait();
+        ++rounds;
+      }
+    };
+    std::thread a(work);
+    std::thread b(work);
+    thrum::wait_group group;
+    group.go(work);
+    group.go(work);
+    group.wait();
+    thrum::blocking([&] {
+      a.join();
+      b.join();
+    });
+    CHECK(rounds == 4 * scaled(200));
+  });
+}
+
+TEST_CASE("a completion that is cancelled, or throws, lets the others go and leaves the arrival") {
+  std::atomic<int> unwound{0};
+  with_runtime(with_procs(2), [&] {
+    thrum::chan<void> never(0);
+    const auto block = [never] { never.recv(); };
+    auto barrier = std::make_shared<thrum::barrier<decltype(block)>>(2, block);
+    for (int i = 0; i != 2; ++i) {
+      thrum::go([&unwound, barrier] {
+        try {
+          barrier->arrive_and_wait();
+        } catch (const thrum::goroutine_exit&) {
+          ++unwound;
+          throw;
+        }
+      });
+    }
+    CHECK(support::eventually([] { return thrum::stats().waiting >= 2; }));
+  });
+  CHECK(unwound == 2);
+
+  with_runtime(with_procs(2), [] {
+    const auto fail = [] { throw std::runtime_error("completion"); };
+    thrum::barrier<decltype(fail)> barrier(2, fail);
+    auto first = thrum::spawn([&] { barrier.arrive_and_wait(); });
+    CHECK(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    CHECK_THROWS_AS(barrier.arrive_and_wait(), std::runtime_error);
+    first.join();
+  });
+}
+
+TEST_CASE("more arrivals than participants are an error of use") {
+  thrum::barrier<> barrier(2);
+  CHECK(is_usage_error("barrier::arrive", [&] { (void)barrier.arrive(3); }));
+  CHECK(is_usage_error("barrier::arrive", [&] { (void)barrier.arrive(0); }));
+  CHECK(is_usage_error("barrier:", [] { thrum::barrier<> bad(-1); }));
+}
+
+TEST_CASE("a stop ends arrive_and_wait at a barrier, and the arrival stays") {
+  with_runtime([] {
+    thrum::barrier meet(2);
+    std::stop_source stop;
+    auto waiting = thrum::spawn([&] { return meet.arrive_and_wait(stop.get_token()); });
+    thrum::sleep_for(std::chrono::milliseconds(1));
+    stop.request_stop();
+    CHECK_FALSE(waiting.join());
+    CHECK(meet.arrive_and_wait(thrum::context()));
   });
 }
