@@ -7,7 +7,6 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
@@ -15,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <system_error>
 
@@ -36,8 +36,8 @@ using thrum::net::udp_socket;
 namespace {
 
 /// What each of n goroutines inside `wait(error)` gets when `close` is called after a while.
-template <class Wait, class Close>
-int cancelled_by(int n, Wait wait, Close close) {
+int cancelled_by(int n, const std::function<void(std::error_code&)>& wait,
+                 const std::function<void()>& close) {
   std::atomic<int> cancelled{0};
   thrum::wait_group group;
   for (int i = 0; i != n; ++i) {
@@ -55,45 +55,32 @@ int cancelled_by(int n, Wait wait, Close close) {
 
 }  // namespace
 
-TEST_CASE("CloseUnblocksRead: every read that waits fails with operation_canceled") {
+TEST_CASE(
+    "CloseUnblocksRead, ClosingListener, CloseUnblocksReadUDP: every call that waits is "
+    "cancelled") {
   with_runtime([] {
+    char buffer[1];
     for (auto& pair : {tcp_pair(), local_pair()}) {
       auto& c = const_cast<conn&>(pair.client);
-      const auto read = [&](std::error_code& error) {
-        char buffer[1];
-        c.read(buffer, error);
-      };
-      CHECK(cancelled_by(5, read, [&] { c.close(); }) == 5);
+      CHECK(cancelled_by(
+                5, [&](std::error_code& error) { c.read(buffer, error); }, [&] { c.close(); }) ==
+            5);
     }
-  });
-}
-
-TEST_CASE("close ends every write that waits with operation_canceled") {
-  with_runtime([] {
     auto ends = tcp_pair();
     support::fill(ends.client);
     const std::string much(std::size_t{8} << 20, 'x');
-    const auto write = [&c = ends.client, &much](std::error_code& error) { c.write(much, error); };
-    CHECK(cancelled_by(5, write, [&] { ends.client.close(); }) == 5);
-  });
-}
-
-TEST_CASE("ClosingListener: every accept that waits fails with operation_canceled") {
-  with_runtime([] {
+    CHECK(cancelled_by(
+              5, [&](std::error_code& error) { ends.client.write(much, error); },
+              [&] { ends.client.close(); }) == 5);
     auto listener = listener::listen(loopback());
-    const auto accept = [&](std::error_code& error) { listener.accept(error); };
-    CHECK(cancelled_by(5, accept, [&] { listener.close(); }) == 5);
-  });
-}
-
-TEST_CASE("CloseUnblocksReadUDP: every receive that waits fails with operation_canceled") {
-  with_runtime([] {
+    CHECK(cancelled_by(
+              5, [&](std::error_code& error) { listener.accept(error); },
+              [&] { listener.close(); }) == 5);
     auto socket = udp_socket::bind(loopback());
-    const auto receive = [&](std::error_code& error) {
-      char buffer[1];
-      error = error_of([&] { socket.recv_from(buffer); });
-    };
-    CHECK(cancelled_by(5, receive, [&] { socket.close(); }) == 5);
+    CHECK(cancelled_by(
+              5,
+              [&](std::error_code& error) { error = error_of([&] { socket.recv_from(buffer); }); },
+              [&] { socket.close(); }) == 5);
   });
 }
 

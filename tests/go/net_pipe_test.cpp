@@ -190,46 +190,34 @@ TEST_CASE("net.Pipe PastTimeout: a deadline in the past ends every call, until i
   });
 }
 
-TEST_CASE("net.Pipe PresentTimeout: a deadline that is set to now ends calls that wait") {
-  thrum::testing::bubble([] {
-    memory_pipe p;
-    auto reader = thrum::spawn([&] { return error_of_read(p.first); });
-    auto writer = thrum::spawn([&] { return error_of_write(p.first); });
-    thrum::testing::wait();
-    p.first.set_deadline(thrum::testing::now());
-    CHECK(reader.join() == errc::deadline_exceeded);
-    CHECK(writer.join() == errc::deadline_exceeded);
-    works_again(p.first, p.second);
-  });
-}
-
-TEST_CASE("net.Pipe FutureTimeout: a deadline ends calls when it comes") {
-  thrum::testing::bubble([] {
-    memory_pipe p;
-    const thrum::time_point when = thrum::testing::now() + 100ms;
-    p.first.set_deadline(when);
-    auto reader = thrum::spawn([&] { return error_of_read(p.first); });
-    auto writer = thrum::spawn([&] { return error_of_write(p.first); });
-    CHECK(reader.join() == errc::deadline_exceeded);
-    CHECK(writer.join() == errc::deadline_exceeded);
-    CHECK(thrum::testing::now() == when);
-    works_again(p.first, p.second);
-  });
-}
-
-TEST_CASE("net.Pipe CloseTimeout: a close ends calls that wait for a deadline far away") {
-  thrum::testing::bubble([] {
-    memory_pipe p;
-    const thrum::time_point start = thrum::testing::now();
-    p.first.set_deadline(start + 24h);
-    auto reader = thrum::spawn([&] { return error_of_read(p.first); });
-    auto writer = thrum::spawn([&] { return error_of_write(p.first); });
-    thrum::testing::wait();
-    p.first.close();
-    CHECK(reader.join() == std::errc::operation_canceled);
-    CHECK(writer.join() == std::errc::operation_canceled);
-    CHECK(thrum::testing::now() == start);
-  });
+TEST_CASE(
+    "net.Pipe PresentTimeout, FutureTimeout, CloseTimeout: each ends calls that wait, in time") {
+  enum class ends_by { present, future, close };
+  for (const ends_by end : {ends_by::present, ends_by::future, ends_by::close}) {
+    thrum::testing::bubble([end] {
+      memory_pipe p;
+      const thrum::time_point start = thrum::testing::now();
+      const auto after = end == ends_by::future ? 100ms : 0ms;
+      p.first.set_deadline(start + (end == ends_by::future ? after : 24h));
+      auto reader = thrum::spawn([&] { return error_of_read(p.first); });
+      auto writer = thrum::spawn([&] { return error_of_write(p.first); });
+      thrum::testing::wait();
+      if (end == ends_by::present) {
+        p.first.set_deadline(thrum::testing::now());
+      } else if (end == ends_by::close) {
+        p.first.close();
+      }
+      const std::error_code expected = end == ends_by::close
+                                           ? std::make_error_code(std::errc::operation_canceled)
+                                           : errc::deadline_exceeded;
+      CHECK(reader.join() == expected);
+      CHECK(writer.join() == expected);
+      CHECK(thrum::testing::now() == start + after);
+      if (end != ends_by::close) {
+        works_again(p.first, p.second);
+      }
+    });
+  }
 }
 
 TEST_CASE("net.Pipe ConcurrentMethods: everything at the same time does no harm") {

@@ -293,10 +293,11 @@ TEST_CASE("TimeoutFluctuation: of many waits, none ends before its deadline") {
   });
 }
 
-namespace {
-
-/// A server without end, and reads with deadlines from 1 ns on, until each has timed out.
-void various_deadlines(unsigned procs) {
+// A server without end, and reads with deadlines from 1 ns on, until each has timed out.
+TEST_CASE(
+    "VariousDeadlines1Proc, VariousDeadlines4Proc: an endless stream cannot keep a read from "
+    "timing out") {
+  const unsigned procs = GENERATE(1U, 4U);
   with_runtime(with_procs(procs), [] {
     auto listener = listener::listen(loopback());
     thrum::wait_group servers;
@@ -329,14 +330,4 @@ void various_deadlines(unsigned procs) {
     servers.wait();
     CHECK(timeouts == wanted);
   });
-}
-
-}  // namespace
-
-TEST_CASE("VariousDeadlines1Proc: an endless stream cannot keep a read from timing out, 1 proc") {
-  various_deadlines(1);
-}
-
-TEST_CASE("VariousDeadlines4Proc: an endless stream cannot keep a read from timing out, 4 procs") {
-  various_deadlines(4);
 }

@@ -123,14 +123,6 @@ TEST_CASE("a sleep of no time ends now, and one too long to count never", "[dead
   REQUIRE(end_of_sleep(nearly_never) > no_deadline - 1'000'000'000);
 }
 
-TEST_CASE("in a bubble a sleep ends to the nanosecond", "[deadline]") {
-  thrum::testing::bubble([] {
-    const auto begin = thrum::testing::now();
-    thrum::sleep_for(100ms + 1ns);
-    REQUIRE(thrum::testing::now() - begin == 100ms + 1ns);
-  });
-}
-
 namespace {
 
 /// A clock whose epoch is 280 years ahead.

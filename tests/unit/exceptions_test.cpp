@@ -35,6 +35,21 @@ void wait_somehow(int which, const thrum::chan<void>& ring) {
   }
 }
 
+/// Twenty goroutines, beside a crowd, which each call each(g, i), g their number, for i below `rounds`.
+template <class F>
+void in_twenty_goroutines(int rounds, F each) {
+  const support::crowd crowd;
+  thrum::wait_group group;
+  for (int g = 0; g != 20; ++g) {
+    group.go([&each, rounds, g] {
+      for (int i = 0; i != rounds; ++i) {
+        each(g, i);
+      }
+    });
+  }
+  group.wait();
+}
+
 std::string what_is_handled() {
   try {
     throw;
@@ -47,28 +62,20 @@ std::string what_is_handled() {
 
 TEST_CASE("a goroutine parked inside catch finds its own exception again") {
   with_runtime([] {
-    const support::crowd crowd;
     std::atomic<int> mistakes{0};
-    thrum::chan<void> ring(0);
-    thrum::wait_group group;
-    const int rounds = support::affordable_migrations(scaled(200, 20));
-    for (int g = 0; g != 20; ++g) {
-      group.go([&, ring, g] {
-        for (int i = 0; i != rounds; ++i) {
-          const std::string mine = std::to_string(g) + "/" + std::to_string(i);
-          try {
-            throw std::runtime_error(mine);
-          } catch (const std::runtime_error& error) {
-            wait_somehow(g + i, ring);
-            mistakes += error.what() == mine ? 0 : 1;
-            mistakes += what_is_handled() == mine ? 0 : 1;
-          }
-          mistakes += std::current_exception() == nullptr ? 0 : 1;
-          mistakes += std::uncaught_exceptions() == 0 ? 0 : 1;
-        }
-      });
-    }
-    group.wait();
+    const thrum::chan<void> ring(0);
+    in_twenty_goroutines(support::affordable_migrations(scaled(200, 20)), [&](int g, int i) {
+      const std::string mine = std::to_string(g) + "/" + std::to_string(i);
+      try {
+        throw std::runtime_error(mine);
+      } catch (const std::runtime_error& error) {
+        wait_somehow(g + i, ring);
+        mistakes += error.what() == mine ? 0 : 1;
+        mistakes += what_is_handled() == mine ? 0 : 1;
+      }
+      mistakes += std::current_exception() == nullptr ? 0 : 1;
+      mistakes += std::uncaught_exceptions() == 0 ? 0 : 1;
+    });
     CHECK(mistakes == 0);
   });
 }
@@ -98,31 +105,23 @@ TEST_CASE("an exception is rethrown from inside catch after a migration") {
 
 TEST_CASE("nested catch blocks of a goroutine unwind in order though each parks") {
   with_runtime([] {
-    const support::crowd crowd;
     std::atomic<int> mistakes{0};
-    thrum::chan<void> ring(0);
-    const int rounds = support::affordable_migrations(scaled(100, 10));
-    thrum::wait_group group;
-    for (int g = 0; g != 20; ++g) {
-      group.go([&, ring, g] {
-        for (int i = 0; i != rounds; ++i) {
-          try {
-            throw std::runtime_error("outer");
-          } catch (...) {
-            wait_somehow(g + i, ring);
-            try {
-              throw std::logic_error("inner");
-            } catch (...) {
-              wait_somehow(g + i + 1, ring);
-              mistakes += what_is_handled() == "inner" ? 0 : 1;
-            }
-            wait_somehow(g + i + 2, ring);
-            mistakes += what_is_handled() == "outer" ? 0 : 1;
-          }
+    const thrum::chan<void> ring(0);
+    in_twenty_goroutines(support::affordable_migrations(scaled(100, 10)), [&](int g, int i) {
+      try {
+        throw std::runtime_error("outer");
+      } catch (...) {
+        wait_somehow(g + i, ring);
+        try {
+          throw std::logic_error("inner");
+        } catch (...) {
+          wait_somehow(g + i + 1, ring);
+          mistakes += what_is_handled() == "inner" ? 0 : 1;
         }
-      });
-    }
-    group.wait();
+        wait_somehow(g + i + 2, ring);
+        mistakes += what_is_handled() == "outer" ? 0 : 1;
+      }
+    });
     CHECK(mistakes == 0);
   });
 }
@@ -152,25 +151,18 @@ struct parks_at_end {
 
 TEST_CASE("destructors park while an exception unwinds, and it arrives") {
   with_runtime([] {
-    const support::crowd crowd;
     std::atomic<int> mistakes{0};
     std::atomic<int> arrived{0};
     const int rounds = support::affordable_migrations(scaled(100, 10));
-    thrum::wait_group group;
-    for (int g = 0; g != 20; ++g) {
-      group.go([&, g] {
-        for (int i = 0; i != rounds; ++i) {
-          try {
-            const parks_at_end a{mistakes, g + i};
-            const parks_at_end b{mistakes, g - i};
-            throw std::runtime_error("through");
-          } catch (const std::runtime_error&) {
-            ++arrived;
-          }
-        }
-      });
-    }
-    group.wait();
+    in_twenty_goroutines(rounds, [&](int g, int i) {
+      try {
+        const parks_at_end a{mistakes, g + i};
+        const parks_at_end b{mistakes, g - i};
+        throw std::runtime_error("through");
+      } catch (const std::runtime_error&) {
+        ++arrived;
+      }
+    });
     CHECK(mistakes == 0);
     CHECK(arrived == 20 * rounds);
   });

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -20,7 +19,6 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
 using namespace std::chrono_literals;
 using support::eventually_yielding;
@@ -350,9 +348,7 @@ TEST_CASE("this_goroutine::exit in a stolen half ends the goroutine that forked"
       with_stolen([] { thrum::this_goroutine::exit(); });
       went_on = true;
     });
-    while (!forking.done()) {
-      thrum::this_goroutine::yield();
-    }
+    REQUIRE(eventually_yielding([&] { return forking.done(); }));
     CHECK(!went_on);
     forking.detach();
   });
@@ -363,9 +359,7 @@ TEST_CASE("a g that nobody has begun is left out when f ends the goroutine") {
     bool began = false;
     auto forking = thrum::spawn(
         [&] { thrum::fork_join([] { thrum::this_goroutine::exit(); }, [&] { began = true; }); });
-    while (!forking.done()) {
-      thrum::this_goroutine::yield();
-    }
+    REQUIRE(eventually_yielding([&] { return forking.done(); }));
     CHECK(!began);
     forking.detach();
   });
@@ -422,9 +416,7 @@ TEST_CASE("this_goroutine::exit in f cuts short no part of a g that has begun") 
             has_ended = true;
           });
     });
-    while (!forking.done()) {
-      thrum::this_goroutine::yield();
-    }
+    REQUIRE(eventually_yielding([&] { return forking.done(); }));
     CHECK(has_waited);
     CHECK(has_ended);
     forking.detach();
@@ -453,9 +445,7 @@ TEST_CASE("this_goroutine::exit in g ends the goroutine that forked, also if f h
         was_caught = true;
       }
     });
-    while (!forking.done()) {
-      thrum::this_goroutine::yield();
-    }
+    REQUIRE(eventually_yielding([&] { return forking.done(); }));
     CHECK(!was_caught);
     forking.detach();
   });

@@ -14,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <stop_token>
@@ -210,25 +209,6 @@ TEST_CASE(
 #else
   handle.detach();
 #endif
-}
-
-TEST_CASE("a goroutine on_host that has a thread_lock unwinds when its host's thread has ended") {
-  std::atomic<bool> unwound{false};
-  {
-    thrum::runtime runtime(with_procs(1));
-    std::thread([&] {
-      runtime.go(thrum::on_host, [&] {
-        struct note_end {
-          ~note_end() { to = true; }
-          std::atomic<bool>& to;
-        } const at_end{unwound};
-        const thrum::thread_lock lock;
-        thrum::chan<int>().recv();
-      });
-      runtime.poll();
-    }).join();
-  }
-  CHECK(unwound);
 }
 
 TEST_CASE("a goroutine on_host that is woken together with others does not wait behind them") {

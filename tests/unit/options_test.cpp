@@ -3,64 +3,26 @@
 #include <thrum/options.hpp>
 
 #include <cstddef>
-#include <cstdlib>
-#include <optional>
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/environment.hpp"
 #include "support/program.hpp"
 
 using support::program_result;
 using support::run_program;
-
-namespace {
-
-/// Sets an environment variable for a scope.
-class environment {
- public:
-  environment(const char* name, const char* value) : name_(name) {
-    if (const char* old = std::getenv(name)) {
-      old_ = old;
-    }
-    set(value);
-  }
-  ~environment() { set(old_ ? old_->c_str() : nullptr); }
-  environment(const environment&) = delete;
-  environment& operator=(const environment&) = delete;
-
- private:
-  void set(const char* value) {
-#if defined(_WIN32)
-    ::_putenv_s(name_, value != nullptr ? value : "");
-#else
-    if (value != nullptr) {
-      ::setenv(name_, value, 1);
-    } else {
-      ::unsetenv(name_);
-    }
-#endif
-  }
-  const char* name_;
-  std::optional<std::string> old_;
-};
-
-}  // namespace
-
-TEST_CASE("the number of processors is taken from the environment", "[options]") {
-  const environment procs("THRUM_MAXPROCS", "3");
-  REQUIRE(thrum::options::from_environment().procs == 3);
-}
+using support::scoped_environment;
 
 TEST_CASE("a THRUM_MAXPROCS that is no number of processors is ignored", "[options]") {
   for (const char* text : {"", "x", "-1", "2x", "99999999999999"}) {
-    const environment procs("THRUM_MAXPROCS", text);
+    const scoped_environment procs("THRUM_MAXPROCS", text);
     REQUIRE(thrum::options::from_environment().procs == 0);
   }
 }
 
 TEST_CASE("the poller is taken from the environment, if it is one that is known", "[options]") {
   const auto poller = [](const char* text) {
-    const environment named("THRUM_POLLER", text);
+    const scoped_environment named("THRUM_POLLER", text);
     return thrum::options::from_environment().poller;
   };
   CHECK(poller("io_uring") == thrum::poller_kind::io_uring);
@@ -73,15 +35,6 @@ TEST_CASE("a THRUM_POLLER that nobody knows is reported", "[options]") {
   const program_result wrong = run_program("processors", "THRUM_DEBUG= THRUM_POLLER=epol");
   INFO(wrong.text);
   CHECK(wrong.says("thrum: THRUM_POLLER wants io_uring or usual, not 'epol'; it is ignored\n"));
-}
-
-TEST_CASE("debug keys are read and unknown ones are ignored", "[options]") {
-  const environment debug("THRUM_DEBUG",
-                          "schedtrace=1000,unknown=1,,scheddetail=1,x,asyncpreemptoff=1");
-  const auto o = thrum::options::from_environment();
-  REQUIRE(o.schedtrace == std::chrono::milliseconds(1000));
-  REQUIRE(o.scheddetail);
-  REQUIRE(o.preempt == thrum::preemption::cooperative);
 }
 
 TEST_CASE("THRUM_DEBUG reaches a runtime object, also one that has options of its own",
@@ -132,14 +85,10 @@ TEST_CASE("an environment that is understood is not reported", "[options]") {
 }
 
 TEST_CASE("without an environment the options are the defaults", "[options]") {
-  const environment debug("THRUM_DEBUG", nullptr);
-  const environment procs("THRUM_MAXPROCS", nullptr);
+  const scoped_environment debug("THRUM_DEBUG", nullptr);
+  const scoped_environment procs("THRUM_MAXPROCS", nullptr);
   const auto o = thrum::options::from_environment();
   REQUIRE(o.procs == 0);
   REQUIRE(o.schedtrace.count() == 0);
   REQUIRE(o.preempt == thrum::preemption::async);
-}
-
-TEST_CASE("there is at least one processor by default", "[options]") {
-  REQUIRE(thrum::default_procs() >= 1);
 }

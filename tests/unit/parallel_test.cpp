@@ -9,7 +9,6 @@
 #include "support/eventually.hpp"
 #include "support/with_runtime.hpp"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -19,10 +18,8 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -187,9 +184,7 @@ TEST_CASE("this_goroutine::exit in an iteration ends the caller, also if another
         was_caught = true;
       }
     });
-    while (!looping.done()) {
-      thrum::this_goroutine::yield();
-    }
+    REQUIRE(eventually_yielding([&] { return looping.done(); }));
     CHECK(!was_caught);
     looping.detach();
   });

@@ -6,6 +6,7 @@
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/environment.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/scale.hpp"
@@ -16,14 +17,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #if !defined(_WIN32)
@@ -33,46 +32,9 @@
 using namespace std::chrono_literals;
 using support::eventually;
 using support::scaled;
+using support::scoped_environment;
 using support::with_procs;
 using support::with_runtime;
-
-namespace {
-
-#if defined(_WIN32)
-void set_variable(const char* name, const char* value) { ::_putenv_s(name, value); }
-void remove_variable(const char* name) { ::_putenv_s(name, ""); }
-#else
-void set_variable(const char* name, const char* value) { ::setenv(name, value, 1); }
-void remove_variable(const char* name) { ::unsetenv(name); }
-#endif
-
-/// Sets a variable of the environment for as long as it lives.
-class environment_variable {
- public:
-  environment_variable(const char* name, const char* value) : name_(name) {
-    if (const char* const old = std::getenv(name)) {
-      old_ = old;
-      had_ = true;
-    }
-    set_variable(name, value);
-  }
-  ~environment_variable() {
-    if (had_) {
-      set_variable(name_, old_.c_str());
-    } else {
-      remove_variable(name_);
-    }
-  }
-  environment_variable(const environment_variable&) = delete;
-  environment_variable& operator=(const environment_variable&) = delete;
-
- private:
-  const char* name_;
-  std::string old_;
-  bool had_ = false;
-};
-
-}  // namespace
 
 // ---- run ---------------------------------------------------------------------------------------
 
@@ -147,7 +109,7 @@ TEST_CASE("main is goroutine 1 of a runtime that current() names") {
 }
 
 TEST_CASE("the environment gives the number of processors unless the options do") {
-  const environment_variable procs("THRUM_MAXPROCS", "3");
+  const scoped_environment procs("THRUM_MAXPROCS", "3");
   CHECK(thrum::options::from_environment().procs == 3);
   CHECK(thrum::run([] { return thrum::stats().procs; }) == 3);
   CHECK(thrum::run(thrum::options{}, [] { return thrum::stats().procs; }) == 3);
@@ -156,18 +118,19 @@ TEST_CASE("the environment gives the number of processors unless the options do"
 
 TEST_CASE("what the environment says is ignored where it makes no sense") {
   for (const char* const text : {"", "0", "-1", "many", "3x", "99999999999999999999"}) {
-    const environment_variable procs("THRUM_MAXPROCS", text);
+    const scoped_environment procs("THRUM_MAXPROCS", text);
     INFO("THRUM_MAXPROCS=" << text);
     CHECK(static_cast<unsigned>(thrum::run([] { return thrum::stats().procs; })) ==
           thrum::default_procs());
   }
-  const environment_variable debug("THRUM_DEBUG", "schedtrace,scheddetail=,=,,x=1,schedtrace=abc");
+  const scoped_environment debug("THRUM_DEBUG", "schedtrace,scheddetail=,=,,x=1,schedtrace=abc");
   CHECK(thrum::options::from_environment().schedtrace == 0ms);
   CHECK_FALSE(thrum::options::from_environment().scheddetail);
 }
 
 TEST_CASE("THRUM_DEBUG sets what its keys name") {
-  const environment_variable debug("THRUM_DEBUG", "schedtrace=250,scheddetail=1,asyncpreemptoff=1");
+  const scoped_environment debug("THRUM_DEBUG",
+                                 "schedtrace=250,unknown=1,,scheddetail=1,x,asyncpreemptoff=1");
   const thrum::options options = thrum::options::from_environment();
   CHECK(options.schedtrace == 250ms);
   CHECK(options.scheddetail);

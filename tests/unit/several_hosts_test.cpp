@@ -14,6 +14,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -188,23 +189,29 @@ TEST_CASE("a runtime stops though nobody ever ran what is bound to the host") {
   CHECK_FALSE(ran);
 }
 
-TEST_CASE("a runtime stops though the host's thread has ended") {
-  std::atomic<bool> unwound{false};
-  {
-    thrum::runtime runtime(with_procs(1));
-    std::thread([&] {
-      runtime.go(thrum::on_host, [&] {
-        struct note_end {
-          ~note_end() { to = true; }
-          std::atomic<bool>& to;
-        } const at_end{unwound};
-        thrum::chan<int>().recv();
-      });
-      runtime.poll();
-    }).join();
-    CHECK_FALSE(unwound);
+TEST_CASE("a runtime stops though the host's thread has ended, and unwinds what is bound to it") {
+  for (const bool is_locked : {false, true}) {
+    std::atomic<bool> unwound{false};
+    {
+      thrum::runtime runtime(with_procs(1));
+      std::thread([&] {
+        runtime.go(thrum::on_host, [&] {
+          struct note_end {
+            ~note_end() { to = true; }
+            std::atomic<bool>& to;
+          } const at_end{unwound};
+          std::optional<thrum::thread_lock> lock;
+          if (is_locked) {
+            lock.emplace();
+          }
+          thrum::chan<int>().recv();
+        });
+        runtime.poll();
+      }).join();
+      CHECK_FALSE(unwound);
+    }
+    CHECK(unwound);
   }
-  CHECK(unwound);
 }
 
 TEST_CASE("run_for ends when another thread stops the runtime, and later calls do nothing") {

@@ -16,7 +16,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -117,23 +116,6 @@ TEST_CASE("a loop with preemption points gives its only processor to others") {
     CHECK(stop);
     // Or the system kept our thread waiting, and the processor was taken as from a call that blocks.
     CHECK(thrum::stats().preemptions + thrum::stats().retakes > 0);
-  });
-}
-
-TEST_CASE("without preemption a goroutine keeps its processor until it blocks or yields") {
-  thrum::options options = with_procs(1);
-  options.time_slice = 1ms;
-  options.preempt = thrum::preemption::none;
-  with_runtime(options, [] {
-    std::atomic<bool> ran{false};
-    thrum::go([&] { ran = true; });
-    const auto end = std::chrono::steady_clock::now() + 20ms;
-    while (std::chrono::steady_clock::now() < end) {
-      pass_preemption_points();
-    }
-    CHECK_FALSE(ran);
-    this_goroutine::yield();
-    CHECK(ran);
   });
 }
 

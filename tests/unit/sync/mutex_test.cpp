@@ -498,43 +498,32 @@ TEST_CASE("a waiter that an unlock has woken is in the mutex's list no more") {
   CHECK(line.word.unlink(line.waiters[1]));
 }
 
-TEST_CASE("an unlock wakes no waiter if a newcomer says in the middle of it that it is awake") {
-  const support::on_own_pages<mutex_queue::waiter> waiter;
-  mutex_queue line;
-  line.word = mutex_queue::locked;
-  line.lock();
-  line.link(*waiter, false);
-  bool came = false;
-  {
-    const support::interrupted_write between(waiter, [&] {
-      came = true;
-      line.word |= mutex_queue::woken;
-    });
-    line.release();  // it takes the waiter off the list
+TEST_CASE(
+    "an unlock, or a waiter that leaves, wakes no waiter if a newcomer comes in the middle of it") {
+  struct row {
+    std::uintptr_t before;  // of the word; the queue bit comes to it
+    std::uintptr_t newcomer;
+    void (mutex_queue::*leave)();
+  };
+  for (const row& each : {row{mutex_queue::locked, mutex_queue::woken, &mutex_queue::release},
+                          row{0, mutex_queue::locked, &mutex_queue::unlock}}) {
+    const support::on_own_pages<mutex_queue::waiter> waiter;
+    mutex_queue line;
+    line.word = each.before;
+    line.lock();
+    line.link(*waiter, false);
+    bool came = false;
+    {
+      const support::interrupted_write between(waiter, [&] {
+        came = true;
+        line.word |= each.newcomer;
+      });
+      (line.*each.leave)();  // it takes the waiter off the list
+    }
+    REQUIRE(came);
+    CHECK((line.word & mutex_queue::flags) == each.newcomer);
+    CHECK(mutex_queue::head(line.word) == &*waiter);
+    CHECK(waiter->linked);
+    CHECK(waiter->cause == thrum::sched::wake_cause::none);
   }
-  REQUIRE(came);
-  CHECK((line.word & mutex_queue::flags) == mutex_queue::woken);
-  CHECK(mutex_queue::head(line.word) == &*waiter);
-  CHECK(waiter->linked);
-  CHECK(waiter->cause == thrum::sched::wake_cause::none);
-}
-
-TEST_CASE("who leaves a mutex's list wakes no waiter if a newcomer locks in the middle of it") {
-  const support::on_own_pages<mutex_queue::waiter> waiter;
-  mutex_queue line;
-  line.lock();
-  line.link(*waiter, false);
-  bool came = false;
-  {
-    const support::interrupted_write between(waiter, [&] {
-      came = true;
-      line.word |= mutex_queue::locked;
-    });
-    line.unlock();  // it takes the waiter off the list
-  }
-  REQUIRE(came);
-  CHECK((line.word & mutex_queue::flags) == mutex_queue::locked);
-  CHECK(mutex_queue::head(line.word) == &*waiter);
-  CHECK(waiter->linked);
-  CHECK(waiter->cause == thrum::sched::wake_cause::none);
 }
