@@ -28,8 +28,6 @@ using thrum::otherwise;
 
 using int_chan = thrum::chan<int>;
 
-// ---- select3 -----------------------------------------------------------------------------------
-
 namespace {
 
 enum class outcome { passes, blocks, fails };
@@ -196,8 +194,6 @@ TEST_CASE("chan/select3: a select that could only pair with itself blocks") {
             [c = int_chan(1)] { thrum::select(on_send(c, 7), on_recv(c)); });
   });
 }
-
-// ---- select5 -----------------------------------------------------------------------------------
 
 namespace {
 

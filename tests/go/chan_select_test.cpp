@@ -32,8 +32,6 @@ using thrum::on_recv;
 using thrum::on_send;
 using thrum::otherwise;
 
-// ---- doubleselect ------------------------------------------------------------------------------
-
 TEST_CASE("chan/doubleselect: one select never completes two of its cases") {
   with_runtime(with_procs(2), [] {
     const int n = scaled(100'000, 1'000);
@@ -67,8 +65,6 @@ TEST_CASE("chan/doubleselect: one select never completes two of its cases") {
     CHECK(seen == std::vector<int>(static_cast<std::size_t>(n), 1));
   });
 }
-
-// ---- nonblock ----------------------------------------------------------------------------------
 
 namespace {
 
@@ -111,8 +107,6 @@ TEST_CASE(
   });
 }
 
-// ---- select ------------------------------------------------------------------------------------
-
 TEST_CASE("chan/select: a channel set to nil after its send is left alone from then on") {
   with_runtime([] {
     const thrum::chan<unsigned> c1(1);
@@ -154,8 +148,6 @@ TEST_CASE("chan/select: a channel set to nil after its send is left alone from t
   });
 }
 
-// ---- select2 -----------------------------------------------------------------------------------
-
 TEST_CASE("chan/select2: 100,000 selects that wait leave no memory behind") {
   with_runtime([] {
     const thrum::chan<int> c(0);
@@ -185,8 +177,6 @@ TEST_CASE("chan/select2: 100,000 selects that wait leave no memory behind") {
   });
 }
 
-// ---- select4 -----------------------------------------------------------------------------------
-
 TEST_CASE(
     "chan/select4: the ready case proceeds, and the destination of the other is not touched") {
   with_runtime([] {
@@ -200,8 +190,6 @@ TEST_CASE(
     CHECK(destination == 42);
   });
 }
-
-// ---- select6 -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -269,8 +257,6 @@ TEST_CASE("chan/select6: a select that leaves a queue, from any place in it, doe
   });
 }
 
-// ---- select7 -----------------------------------------------------------------------------------
-
 TEST_CASE("chan/select7: every form of receive pairs with every form of send, values discarded") {
   with_runtime([] {
     using channel = thrum::chan<int>;
@@ -314,8 +300,6 @@ TEST_CASE("chan/select7: every form of receive pairs with every form of send, va
   });
 }
 
-// ---- select8 -----------------------------------------------------------------------------------
-
 TEST_CASE("chan/select8: a return from a handler ends the handler only, and select returns") {
   with_runtime([] {
     const thrum::chan<bool> ready(2);
@@ -343,8 +327,6 @@ TEST_CASE("chan/select8: a return from a handler ends the handler only, and sele
     CHECK(reached == 3);
   });
 }
-
-// ---- sieve2 ------------------------------------------------------------------------------------
 
 namespace {
 

@@ -451,7 +451,5 @@ static_assert(!std::convertible_to<receiving_end, both>);
 static_assert(!std::convertible_to<sending_end, receiving_end>);
 static_assert(!std::convertible_to<receiving_end, sending_end>);
 static_assert(!std::convertible_to<thrum::chan<long>, both>);
-static_assert(std::same_as<decltype(std::declval<both>().sender()), sending_end>);
-static_assert(std::same_as<decltype(std::declval<both>().receiver()), receiving_end>);
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -94,11 +93,8 @@ TEST_CASE("GoroutineParallelism: as many loops as processors all run at the same
   });
 }
 
-TEST_CASE("GoroutineParallelism2: loops started by goroutines run at the same time") {
+TEST_CASE("GoroutineParallelism2: loops started by goroutines run at once, also after a load") {
   parallelism_of_nested_goroutines(false);
-}
-
-TEST_CASE("GoroutineParallelism2: loops run at the same time after a load has passed") {
   parallelism_of_nested_goroutines(true);
 }
 

@@ -164,7 +164,8 @@ static_assert(std::is_nothrow_default_constructible_v<thrum::thread_lock>);
 static_assert(!std::is_move_constructible_v<thrum::thread_lock>);
 
 using handle = thrum::join_handle<int>;
-static_assert(std::is_nothrow_move_constructible_v<handle> && std::is_move_assignable_v<handle>);
+static_assert(std::is_nothrow_move_constructible_v<handle> &&
+              std::is_nothrow_move_assignable_v<handle> && std::is_default_constructible_v<handle>);
 static_assert(!std::is_copy_constructible_v<handle>);
 GIVES(int, declval<handle&>().join());
 GIVES(void, declval<thrum::join_handle<void>&>().join());

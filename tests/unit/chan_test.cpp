@@ -26,7 +26,6 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <vector>
 
 using namespace std::chrono_literals;
 using support::eventually;
@@ -317,41 +316,29 @@ TEST_CASE("chan<void> counts signals") {
 // ---- foreign threads ---------------------------------------------------------------------------
 
 TEST_CASE("foreign threads and goroutines send to and receive from each other") {
-  thrum::runtime runtime(support::environment_options());
   const int n = scaled(5'000);
   for (const std::size_t capacity : {0U, 1U, 16U}) {
-    thrum::chan<int> c(capacity);
-    std::atomic<std::int64_t> sum{0};
-    thrum::wait_group senders;
-    thrum::wait_group receivers;
-    senders.add(4);
-    receivers.add(4);
-    const auto send = [&, c]() mutable {
-      for (int i = 1; i <= n; ++i) {
-        c.send(i);
-      }
-      senders.done();
-    };
-    const auto receive = [&, c]() mutable {
-      for (const int i : c) {
-        sum += i;
-      }
-      receivers.done();
-    };
-    std::vector<std::thread> threads;
-    for (int i = 0; i != 2; ++i) {
-      runtime.go(send);
-      runtime.go(receive);
-      threads.emplace_back(send);
-      threads.emplace_back(receive);
-    }
-    senders.wait();
-    c.close();
-    receivers.wait();
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
-    CHECK(sum == std::int64_t{4} * n * (n + 1) / 2);
+    with_runtime([&] {
+      const thrum::chan<int> c(capacity);
+      std::atomic<std::int64_t> sum{0};
+      std::atomic<int> next{0};
+      std::atomic<int> sending{4};
+      support::on_goroutines_and_threads(4, [&] {
+        if (next++ % 2 == 0) {
+          for (int i = 1; i <= n; ++i) {
+            c.send(i);
+          }
+          if (--sending == 0) {
+            c.close();
+          }
+        } else {
+          for (const int i : c) {
+            sum += i;
+          }
+        }
+      });
+      CHECK(sum == std::int64_t{4} * n * (n + 1) / 2);
+    });
   }
 }
 

@@ -20,8 +20,6 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
-#include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,11 +27,6 @@ using namespace std::chrono_literals;
 using support::is_usage_error;
 using support::scaled;
 using support::with_runtime;
-
-static_assert(!std::is_copy_constructible_v<thrum::join_handle<int>>);
-static_assert(std::is_nothrow_move_constructible_v<thrum::join_handle<int>>);
-static_assert(std::is_nothrow_move_assignable_v<thrum::join_handle<int>>);
-static_assert(std::is_default_constructible_v<thrum::join_handle<void>>);
 
 TEST_CASE("join returns what the goroutine returned, of whatever kind") {
   with_runtime([] {

@@ -363,43 +363,28 @@ TEST_CASE("selects that are ended while others serve them lose nothing") {
 }
 
 TEST_CASE("foreign threads and goroutines select against each other") {
-  const int n = scaled(4'000, 100);
-  std::atomic<std::int64_t> sum{0};
-  std::atomic<int> left{4 * n};
-  thrum::runtime runtime(support::environment_options());
-  const thrum::chan<int> a(0);
-  const thrum::chan<int> b(2);
-  const thrum::chan<int> nil;
-  thrum::wait_group senders;
-  thrum::wait_group receivers;
-  senders.add(4);
-  receivers.add(4);
-  const auto send = [&] {
-    for (int i = 1; i <= n; ++i) {
-      thrum::select(on_send(a, i), on_recv(nil), on_send(b, i));
-    }
-    senders.done();
-  };
-  const auto receive = [&] {
-    while (left.fetch_sub(1) > 0) {
-      thrum::select(on_recv(a, [&](std::optional<int> v) { sum += v.value_or(0); }), on_timeout(1h),
-                    on_recv(b, [&](std::optional<int> v) { sum += v.value_or(0); }));
-    }
-    receivers.done();
-  };
-  std::vector<std::thread> threads;
-  for (int i = 0; i != 2; ++i) {
-    runtime.go(send);
-    runtime.go(receive);
-    threads.emplace_back(send);
-    threads.emplace_back(receive);
-  }
-  senders.wait();
-  receivers.wait();
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
-  CHECK(sum == std::int64_t{4} * n * (n + 1) / 2);
+  with_runtime([] {
+    const int n = scaled(4'000, 100);
+    std::atomic<std::int64_t> sum{0};
+    std::atomic<int> next{0};
+    std::atomic<int> left{4 * n};
+    const thrum::chan<int> a(0);
+    const thrum::chan<int> b(2);
+    const thrum::chan<int> nil;
+    const auto add = [&](std::optional<int> v) { sum += v.value_or(0); };
+    support::on_goroutines_and_threads(4, [&] {
+      if (next++ % 2 == 0) {
+        for (int i = 1; i <= n; ++i) {
+          thrum::select(on_send(a, i), on_recv(nil), on_send(b, i));
+        }
+      } else {
+        while (left.fetch_sub(1) > 0) {
+          thrum::select(on_recv(a, add), on_timeout(1h), on_recv(b, add));
+        }
+      }
+    });
+    CHECK(sum == std::int64_t{4} * n * (n + 1) / 2);
+  });
 }
 
 TEST_CASE("select works between foreign threads without any runtime") {

@@ -12,10 +12,13 @@
 #include "support/with_runtime.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 
+using namespace std::chrono_literals;
 using support::scaled;
 using support::set_back_clock;
 using support::with_procs;
@@ -29,8 +32,9 @@ constinit thrum::latch a_global_latch(1);
 constinit thrum::barrier<> a_global_barrier(1);
 constinit thrum::shared_mutex a_global_shared_mutex;
 constinit thrum::wait_group a_global_wait_group;
+constinit thrum::condition_variable a_global_condition_variable;
 
-TEST_CASE("a semaphore, a latch, a barrier, a lock and a group may be constinit globals") {
+TEST_CASE("what goroutines wait for may be a constinit global") {
   CHECK(a_global_semaphore.try_acquire());
   CHECK(a_global_binary_semaphore.try_acquire());
   CHECK(a_global_weighted_semaphore.max() == 3);
@@ -46,6 +50,10 @@ TEST_CASE("a semaphore, a latch, a barrier, a lock and a group may be constinit 
   a_global_wait_group.add();
   a_global_wait_group.done();
   a_global_wait_group.wait();
+  thrum::mutex mutex;
+  std::unique_lock lock(mutex);
+  CHECK(a_global_condition_variable.wait_for(lock, 1ms) == std::cv_status::timeout);
+  a_global_condition_variable.notify_all();
 }
 
 TEST_CASE("a stop of the runtime ends a wait for permits, at a latch and at a barrier") {

@@ -438,26 +438,6 @@ TEST_CASE("a condition's wait until a moment of a clock that is set back times o
   });
 }
 
-constinit thrum::condition_variable a_global_condition_variable;
-
-TEST_CASE("a condition variable may be a constinit global") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    bool done = false;
-    auto waiter = thrum::spawn([&] {
-      std::unique_lock lock(mutex);
-      a_global_condition_variable.wait(lock, [&] { return done; });
-      return done;
-    });
-    {
-      const std::lock_guard lock(mutex);
-      done = true;
-    }
-    a_global_condition_variable.notify_all();
-    CHECK(waiter.join());
-  });
-}
-
 TEST_CASE("a condition's wait with a context whose clock stands misses no notification") {
   with_runtime([] {
     const auto limited = thrum::context::background().with_deadline(standing_clock::now() + 1ms);

@@ -217,16 +217,6 @@ TEST_CASE("a foreign thread waits for a timer without any runtime") {
   CHECK(thrum::select(thrum::on_recv(thrum::after(1ms)), thrum::on_timeout(1h)) == 0);
 }
 
-TEST_CASE("after gives its moment once") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    const auto ch = thrum::after(1min);
-    CHECK(ch.recv() == start + 1min);
-    thrum::time_point when;
-    CHECK(ch.recv_for(when, 1h) == thrum::recv_status::timeout);
-  });
-}
-
 TEST_CASE("after_func calls its function in a goroutine of its own, in time") {
   bubble([] {
     const auto start = thrum::testing::now();
