@@ -216,26 +216,3 @@ TEST_CASE("a goroutine that comes back from a blocking call gets a processor tho
     hogs.wait();
   });
 }
-
-TEST_CASE("the exception state of a goroutine is its own across blocking") {
-  with_runtime([] {
-    std::atomic<int> mistakes{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 10; ++i) {
-      group.go([&, i] {
-        try {
-          throw i;
-        } catch (const int&) {
-          thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(200)); });
-          try {
-            throw;
-          } catch (const int& again) {
-            mistakes += again == i ? 0 : 1;
-          }
-        }
-      });
-    }
-    group.wait();
-    CHECK(mistakes == 0);
-  });
-}

@@ -46,25 +46,22 @@ TEST_CASE(
   CHECK(support::run_program("fork_of_a_host_that_polls").says("the parent ran 1"));
 }
 
-TEST_CASE("a stack overflow of the main goroutine on the first thread is reported") {
+TEST_CASE(
+    "a stack overflow of a goroutine on the first thread, or while any thread polls, is reported") {
   if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
     return;  // sanitizers report it themselves; emulators have no guards
   }
-  const auto result = support::run_program("overflow_on_the_first_thread");
-  INFO(result.text);
-  CHECK(support::is_fault(result.signal));
-  CHECK(result.says("fatal error: thrum: stack overflow in goroutine 1"));
-}
-
-TEST_CASE("a stack overflow while any thread polls is reported") {
-  if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
-    return;  // as above
-  }
-  for (const char* const way : {"overflow_inside_of_poll", "overflow_inside_of_run_for"}) {
-    const auto result = support::run_program(way);
-    INFO(result.text);
+  struct row {
+    const char* program;
+    const char* whose;
+  };
+  for (const row& each : {row{"overflow_on_the_first_thread", "goroutine 1"},
+                          row{"overflow_inside_of_poll", "goroutine 1 [deep]"},
+                          row{"overflow_inside_of_run_for", "goroutine 1 [deep]"}}) {
+    const auto result = support::run_program(each.program);
+    INFO(each.program << ": " << result.text);
     CHECK(support::is_fault(result.signal));
-    CHECK(result.says("fatal error: thrum: stack overflow in goroutine 1 [deep]"));
+    CHECK(result.says(std::string("fatal error: thrum: stack overflow in ") + each.whose));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "support/eventually.hpp"
 #include "support/scale.hpp"
 #include "support/stop_source.hpp"
+#include "support/waits.hpp"
 #include "support/with_runtime.hpp"
 
 #include <atomic>
@@ -392,17 +393,7 @@ TEST_CASE("many that wait for one mutex are all stopped by one request, in whate
 }
 
 TEST_CASE("the stop of a runtime ends a wait that has a stop of its own") {
-  std::atomic<bool> unwound{false};
-  with_runtime([&] {
-    thrum::go([&] {
-      struct at_end {
-        std::atomic<bool>& flag;
-        ~at_end() { flag = true; }
-      } const scope{unwound};
-      thrum::counting_semaphore<> permits(0);
-      static_cast<void>(permits.acquire(thrum::context().with_cancel()));
-    });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-  });
-  CHECK(unwound);
+  thrum::counting_semaphore<> permits(0);
+  CHECK(support::is_unwound_at_stop(
+      [&] { static_cast<void>(permits.acquire(thrum::context().with_cancel())); }));
 }

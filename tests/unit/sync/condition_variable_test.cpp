@@ -349,14 +349,9 @@ TEST_CASE("goroutines and foreign threads wait on one condition variable") {
         condition.notify_one();
       }
     };
-    {
-      std::thread thread([&] { take_turns(changed, 0); });
-      take_turns(changed, 1);
-      thrum::blocking([&] { thread.join(); });
-    }
-    {
-      std::thread thread([&] { take_turns(changed_any, 0); });
-      take_turns(changed_any, 1);
+    for (const bool any : {false, true}) {
+      std::thread thread([&] { any ? take_turns(changed_any, 0) : take_turns(changed, 0); });
+      any ? take_turns(changed_any, 1) : take_turns(changed, 1);
       thrum::blocking([&] { thread.join(); });
     }
     CHECK(turn == 4 * n);
