@@ -227,8 +227,7 @@ USERS = {
              "unit/time/*_test.cpp", "go/chan*_test.cpp", "go/time_test.cpp"),
     "select": ("unit/select/*_test.cpp", "unit/context*_test.cpp", "unit/time/*_test.cpp",
                "go/chan_select*_test.cpp", "go/select_test.cpp", "go/time_test.cpp"),
-    "sync": ("unit/sync/*_test.cpp", "unit/deadline_test.cpp", "go/sync*_test.cpp",
-             "go/rwmutex_test.cpp"),
+    "sync": ("unit/sync/*_test.cpp", "unit/deadline_test.cpp", "go/sync*_test.cpp"),
 }
 
 

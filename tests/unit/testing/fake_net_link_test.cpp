@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The links of a fake net: time, loss, cuts.
-
+// The links of a fake net: time, loss, cuts. How what is in it ends: refusals, closes, deadlines; and what it
+// is found by: names, queues, files.
 #include <thrum/testing/fake_net.hpp>
 
 #include <thrum.hpp>
 
 #include "support/catch.hpp"
+#include "support/error_of.hpp"
 #include "support/fake_pair.hpp"
+#include "support/program.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -17,13 +19,16 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 using namespace std::chrono_literals;
 namespace net = thrum::net;
+using support::error_of;
 using support::fake_pair;
 using support::passed_since;
 using support::text_of;
 using thrum::testing::bubble;
+using thrum::testing::fake_net;
 
 TEST_CASE("a connection in a fake net takes a round trip, and each byte one way") {
   bubble([] {
@@ -175,5 +180,166 @@ TEST_CASE("net::server stops in order in a fake net, and takes no real time for 
     CHECK(passed_since(begin) == 1min);
     CHECK(client.read_all().empty());
     serving.join();
+  });
+}
+
+TEST_CASE("a dial in a fake net where nobody listens is refused after a round trip") {
+  bubble([] {
+    fake_pair pair({.latency = 20ms});
+    const auto begin = thrum::testing::now();
+    std::error_code error;
+    net::dial("server:81", 0s, error);
+    CHECK(error == std::errc::connection_refused);
+    CHECK(passed_since(begin) >= 40ms);
+    CHECK(passed_since(begin) < 1s);
+    net::dial(net::endpoint("unix:/nowhere"), 0s, error);
+    CHECK(error == std::errc::connection_refused);
+    net::dial(net::endpoint(), 0s, error);
+    CHECK(error == std::errc::destination_address_required);
+  });
+}
+
+#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
+TEST_CASE(
+    "a dial in a fake net returns whichever allocation of it fails, and the next one succeeds") {
+  const auto result = support::run_file(THRUM_MEMORY_PATH, "dial_in_a_fake_net_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+}
+
+TEST_CASE("to close a connection of a fake net needs no memory") {
+  const auto result = support::run_file(THRUM_MEMORY_PATH, "close_in_a_fake_net_without_memory");
+  INFO(result.text);
+  CHECK(result.exit_code == 0);
+}
+#endif
+
+TEST_CASE("names in a fake net are those of its hosts, and no others") {
+  bubble([] {
+    fake_net network;
+    network.add_host("server", "10.0.0.1");
+    std::error_code error;
+    CHECK(net::resolve("server:80", error) == std::vector{net::endpoint("10.0.0.1:80")});
+    CHECK(net::resolve("localhost:80", error) == std::vector{net::endpoint("127.0.0.1:80")});
+    CHECK(net::resolve("example.com:80", error).empty());
+    CHECK(error == net::resolve_error::host_not_found);
+    CHECK(net::resolve("server", "no-such-service", error).empty());
+    CHECK(error == net::resolve_error::service_not_found);
+  });
+}
+
+TEST_CASE("a close in a fake net is an end for the peer, or a reset if something was not read") {
+  bubble([] {
+    fake_pair pair({.latency = 1ms});
+    char byte = 0;
+    std::error_code error;
+    {
+      auto [client, server] = pair.connect();
+      client.write("x");
+      thrum::sleep_for(10ms);
+      server.close();  // "x" was not read
+      client.read(std::span(&byte, 1), error);
+      CHECK(error == std::errc::connection_reset);
+      server.read(std::span(&byte, 1), error);
+      CHECK(error == std::errc::operation_canceled);
+      CHECK(server.local() == net::endpoint());
+    }
+    {
+      auto [client, server] = pair.connect();
+      server.close();
+      CHECK(client.read_all().empty());
+      client.write("x", error);  // answered by a reset
+      CHECK_FALSE(error);
+      thrum::sleep_for(10ms);
+      client.write("y", error);
+      CHECK(error == std::errc::connection_reset);
+    }
+    {
+      auto [client, server] = pair.connect();
+      server.linger(0);
+      server.close();
+      client.read(std::span(&byte, 1), error);
+      CHECK(error == std::errc::connection_reset);
+    }
+  });
+}
+
+TEST_CASE("each direction of a stream in a fake net can be shut down alone") {
+  bubble([] {
+    fake_pair pair;
+    auto [client, server] = pair.connect();
+    client.close_write();
+    CHECK(server.read_all().empty());
+    std::error_code error;
+    client.write("x", error);
+    CHECK(error == std::errc::broken_pipe);
+    server.write("answer");
+    CHECK(text_of(client, 6) == "answer");
+    client.close_read();
+    CHECK(client.read_all().empty());
+  });
+}
+
+TEST_CASE("a close in a fake net ends what waits, and so does a deadline that is moved") {
+  bubble([] {
+    fake_pair pair;
+    auto [client, server] = pair.connect();
+    auto reader = thrum::spawn([&c = client] {
+      char byte = 0;
+      return error_of([&] { c.read(std::span(&byte, 1)); });
+    });
+    auto waiter = thrum::spawn([&c = server] { return error_of([&] { c.wait_readable(); }); });
+    auto acceptor = thrum::spawn([&] { return error_of([&] { pair.listener.accept(); }); });
+    thrum::testing::wait();
+    server.set_read_deadline(thrum::testing::now());
+    CHECK(waiter.join() == thrum::errc::deadline_exceeded);
+    client.close();
+    CHECK(reader.join() == std::errc::operation_canceled);
+    pair.listener.close();
+    CHECK(acceptor.join() == std::errc::operation_canceled);
+    CHECK(pair.listener.local() == net::endpoint());
+  });
+}
+
+TEST_CASE(
+    "an accept in a fake net ends at its deadline, and connections nobody accepts are reset") {
+  bubble([] {
+    fake_pair pair;
+    pair.listener.set_deadline(thrum::testing::now() + 1s);
+    CHECK(error_of([&] { pair.listener.accept(); }) == thrum::errc::deadline_exceeded);
+    net::conn client = net::dial("server:80");
+    pair.listener.close();
+    char byte = 0;
+    CHECK(error_of([&] { client.read(std::span(&byte, 1)); }) == std::errc::connection_reset);
+  });
+}
+
+TEST_CASE("a listener's queue in a fake net has its length: who finds it full tries again") {
+  bubble([] {
+    fake_net network;
+    net::listener listener = net::listener::listen("10.0.0.1:80", {.backlog = 1});
+    net::conn first = net::dial("10.0.0.1:80");
+    const auto begin = thrum::testing::now();
+    auto later = thrum::spawn([&] {
+      thrum::sleep_for(500ms);
+      listener.accept();
+    });
+    net::conn second = net::dial("10.0.0.1:80");
+    CHECK(passed_since(begin) == 1s);
+    later.join();
+  });
+}
+
+TEST_CASE("Unix sockets in a fake net need no file") {
+  bubble([] {
+    const fake_net network({.link = {.latency = 1h}});
+    net::listener listener = net::listener::listen("unix:/run/no-such-folder/x");
+    auto accepted = thrum::spawn([&] { return listener.accept(); });
+    const auto begin = thrum::testing::now();
+    net::conn client = net::dial("unix:/run/no-such-folder/x");
+    client.write("x");
+    net::conn server = accepted.join();
+    CHECK(text_of(server, 1) == "x");
+    CHECK(passed_since(begin) == 0s);
   });
 }
