@@ -10,7 +10,6 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/set_back_clock.hpp"
 #include "support/with_runtime.hpp"
@@ -81,15 +80,6 @@ TEST_CASE("after_func: stop says whether it kept the function from running, and 
     CHECK(held.use_count() == 1);
   });
 }
-
-#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
-TEST_CASE(
-    "after_func: a function for which there is no memory is gone, whichever allocation fails") {
-  const auto result = support::run_file(THRUM_MEMORY_PATH, "call_at_the_end_without_memory");
-  INFO(result.text);
-  CHECK(result.exit_code == 0);
-}
-#endif
 
 TEST_CASE("after_func: the deadline calls too, though nobody looks and nobody keeps the context") {
   bubble([] {

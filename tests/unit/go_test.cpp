@@ -6,7 +6,6 @@
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/program.hpp"
 #include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
@@ -295,14 +294,6 @@ TEST_CASE("foreign threads start goroutines of a runtime, and none is lost") {
   }
   CHECK(support::eventually([&] { return ran == 4 * n; }));
 }
-
-#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
-TEST_CASE("go allocates nothing once as many goroutines have run before", "[once]") {
-  const auto result = support::run_file(THRUM_MEMORY_PATH, "start_goroutines_again");
-  INFO(result.text);
-  CHECK(result.exit_code == 0);
-}
-#endif
 
 TEST_CASE("a foreign thread starts a goroutine on the runtime that it names") {
   thrum::runtime where;

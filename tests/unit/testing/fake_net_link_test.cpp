@@ -10,7 +10,6 @@
 #include "support/catch.hpp"
 #include "support/error_of.hpp"
 #include "support/fake_pair.hpp"
-#include "support/program.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -198,21 +197,6 @@ TEST_CASE("a dial in a fake net where nobody listens is refused after a round tr
     CHECK(error == std::errc::destination_address_required);
   });
 }
-
-#ifdef THRUM_MEMORY_PATH  // sanitizers have an operator new of their own
-TEST_CASE(
-    "a dial in a fake net returns whichever allocation of it fails, and the next one succeeds") {
-  const auto result = support::run_file(THRUM_MEMORY_PATH, "dial_in_a_fake_net_without_memory");
-  INFO(result.text);
-  CHECK(result.exit_code == 0);
-}
-
-TEST_CASE("to close a connection of a fake net needs no memory") {
-  const auto result = support::run_file(THRUM_MEMORY_PATH, "close_in_a_fake_net_without_memory");
-  INFO(result.text);
-  CHECK(result.exit_code == 0);
-}
-#endif
 
 TEST_CASE("names in a fake net are those of its hosts, and no others") {
   bubble([] {
