@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The tests and examples of golang.org/x/sync/errgroup on task_group, re-created from their
-// descriptions, but for those that group_test and group_map_test hold. Where they differ: an error is an exception, which wait throws once, and a wait
-// without one leaves the group's context as it is.
+// descriptions, without those that group_test and group_map_test hold. Where they differ: an error is an
+// exception, which wait throws once, and a wait without one leaves the group's context as it is.
 
 #include <thrum.hpp>
 

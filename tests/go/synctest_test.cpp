@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Go's tests and examples of testing/synctest on testing::bubble, re-created from their descriptions.
-// Those that repeat a case of bubble_test, timer_test or context_call_test are left out.
+// Cases that bubble_test, timer_test or context_call_test hold are left out.
 // Where they differ: a mutex is not durably blocked here either, but a channel that somebody outside
 // uses counts as one of the bubble (Go ties each channel to a bubble, and panics); and time stands
 // once the first goroutine has returned.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Something to give a goroutine that takes its time to be destroyed.
+// A function object that takes its time to be destroyed.
 #ifndef THRUM_TESTS_SUPPORT_SLOW_TO_GO_HPP
 #define THRUM_TESTS_SUPPORT_SLOW_TO_GO_HPP
 

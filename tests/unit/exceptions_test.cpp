@@ -35,7 +35,7 @@ void wait_somehow(int which, const thrum::chan<void>& ring) {
   }
 }
 
-/// Twenty goroutines, beside a crowd, which each call each(g, i), g their number, for i below `rounds`.
+/// Runs twenty goroutines beside a crowd: goroutine g calls each(g, i) for each i below `rounds`.
 template <class F>
 void in_twenty_goroutines(int rounds, F each) {
   const support::crowd crowd;

@@ -264,7 +264,7 @@ TEST_CASE("goroutines of a task_group start others in it") {
 }
 
 TEST_CASE(
-    "a task_group that is destroyed, or waited for, while its runtime stops is unwound with all") {
+    "a stop of the runtime unwinds a task_group, waited for or not, with all its goroutines") {
   const bool waits = GENERATE(false, true);
   std::atomic<int> unwound{0};
   struct slow_end {

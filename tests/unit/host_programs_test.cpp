@@ -34,8 +34,7 @@ TEST_CASE("exit in a goroutine on a host's thread ends the program with its stat
 #endif
 }
 
-TEST_CASE(
-    "in the child of a fork a host and its goroutines are told that the runtime is not there") {
+TEST_CASE("neither a host nor its goroutines can use the runtime in the child of a fork") {
   for (const char* const program : {"fork_of_a_host_that_polls", "fork_inside_of_poll"}) {
     const auto result = support::run_program(program);
     INFO(program << ": " << result.text);

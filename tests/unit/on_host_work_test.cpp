@@ -81,8 +81,7 @@ TEST_CASE("a main loop that polls only when it is told runs what is started on i
   CHECK(ends);
 }
 
-TEST_CASE(
-    "a main loop is told of what a poll has left, and when time has passed that is waited for") {
+TEST_CASE("on_host_work is called when a poll leaves goroutines, and when a sleep has passed") {
   for (const bool sleeps : {false, true}) {
     told_loop loop;
     thrum::runtime runtime(loop.options(1));

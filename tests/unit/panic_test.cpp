@@ -25,8 +25,7 @@
 using support::program_result;
 using support::run_program;
 
-TEST_CASE(
-    "a panic aborts the program, and its report says what was thrown, where, and what helps") {
+TEST_CASE("a panic aborts the program and reports its exception, its goroutine and the remedy") {
   struct row {
     const char* program;
     const char* report;
@@ -62,8 +61,7 @@ TEST_CASE("a hundred panics at once end the program with whole lines") {
   CHECK(reports >= 1);
 }
 
-TEST_CASE(
-    "a handler of one's own, a handler around run and what main returns give the exit status") {
+TEST_CASE("a panic handler, a catch around run and the result of main decide the exit status") {
   CHECK(run_program("panic_with_handler").exit_code == 0);
   CHECK(run_program("panic_with_handler").says("handled 10\n"));
   CHECK(run_program("exception_from_main").exit_code == 3);

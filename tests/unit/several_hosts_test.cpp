@@ -189,7 +189,8 @@ TEST_CASE("a runtime stops though nobody ever ran what is bound to the host") {
   CHECK_FALSE(ran);
 }
 
-TEST_CASE("a runtime stops though the host's thread has ended, and unwinds what is bound to it") {
+TEST_CASE(
+    "a runtime stops though its host's thread has ended, and unwinds the goroutines bound to it") {
   for (const bool is_locked : {false, true}) {
     std::atomic<bool> unwound{false};
     {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What programs/opt_in/memory.cpp counts, or refuses, by an operator new of its own.
+// Runs programs/opt_in/memory.cpp, whose operator new counts allocations or refuses them.
 #include "support/catch.hpp"
 #include "support/program.hpp"
 

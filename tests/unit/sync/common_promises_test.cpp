@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What all that block a goroutine promise alike.
+// Every primitive that blocks a goroutine keeps these promises.
 
 #include <thrum.hpp>
 
@@ -34,7 +34,7 @@ constinit thrum::shared_mutex a_global_shared_mutex;
 constinit thrum::wait_group a_global_wait_group;
 constinit thrum::condition_variable a_global_condition_variable;
 
-TEST_CASE("what goroutines wait for may be a constinit global") {
+TEST_CASE("every primitive that goroutines wait for may be a constinit global") {
   CHECK(a_global_semaphore.try_acquire());
   CHECK(a_global_binary_semaphore.try_acquire());
   CHECK(a_global_weighted_semaphore.max() == 3);

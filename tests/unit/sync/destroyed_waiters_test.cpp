@@ -8,7 +8,8 @@
 #include <csignal>
 #include <string>
 
-TEST_CASE("what is destroyed while a goroutine waits in it says so, and where that was started") {
+TEST_CASE(
+    "a primitive that is destroyed while a goroutine waits in it is reported, with its start") {
   struct row {
     const char* program;
     const char* what;
@@ -48,7 +49,8 @@ TEST_CASE("an exception that leaves the scope of a wait_group early can be handl
   CHECK(r.says("on the way to wait()"));
 }
 
-TEST_CASE("static objects, and what a stopped goroutine owns, go though goroutines wait in them") {
+TEST_CASE(
+    "static objects and a stopped goroutine's locals go without a report though goroutines wait") {
   for (const char* const program : {"exit_with_waiters", "stop_with_waiters"}) {
     const support::program_result r = support::run_program(program);
     INFO(program << ": " << r.text);

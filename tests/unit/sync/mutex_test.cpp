@@ -499,8 +499,7 @@ TEST_CASE("a waiter that an unlock has woken is in the mutex's list no more") {
   CHECK(line.word.unlink(line.waiters[1]));
 }
 
-TEST_CASE(
-    "an unlock, or a waiter that leaves, wakes no waiter if a newcomer comes in the middle of it") {
+TEST_CASE("an unlock and a leaving waiter wake no waiter if a newcomer comes in between") {
   struct row {
     std::uintptr_t before;  // of the word; the queue bit comes to it
     std::uintptr_t newcomer;

@@ -34,7 +34,7 @@ namespace {
 
 using flights_by_name = thrum::singleflight<std::string, int>;
 
-/// A goroutine that asks for "key" by a function which returns `value` once it may go on.
+/// Spawns a call for "key", whose function returns `value` once it may go on.
 thrum::join_handle<flights_by_name::result> ask(flights_by_name& flights,
                                                 const thrum::chan<void>& go_on, int value) {
   return thrum::spawn([&flights, &go_on, value] {
