@@ -28,6 +28,7 @@ install(FILES
   cmake/tls.cmake
   cmake/implementation.cpp
   DESTINATION ${package_dir})
+install(FILES cmake/openssl/CMakeLists.txt DESTINATION ${package_dir}/openssl)
 
 set(thrum_pc_probes "")
 if(THRUM_HAS_STACK_CLASH_PROTECTION)

@@ -1,19 +1,15 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 #
-# thrum::tls: thrum and OpenSSL 3, for <thrum/net/tls.hpp>. There is none where OpenSSL is not found, which
-# nothing else needs. Found anew where the package is installed.
-#
-# By paths, not by OpenSSL::SSL: that is known only in the folder that has found it.
-set(thrum_tls_FOUND FALSE)
+# thrum::tls: thrum and OpenSSL 3, for <thrum/net/tls.hpp>. Without OpenSSL there is no such target; nothing else of the
+# library needs one. An installed package finds OpenSSL where it is used.
 if(TARGET thrum::tls)
   set(thrum_tls_FOUND TRUE)
 else()
-  find_package(OpenSSL 3 QUIET)
-  if(OPENSSL_FOUND)
-    add_library(thrum::tls INTERFACE IMPORTED GLOBAL)
-    target_link_libraries(thrum::tls INTERFACE thrum::thrum ${OPENSSL_LIBRARIES})
-    target_include_directories(thrum::tls SYSTEM INTERFACE ${OPENSSL_INCLUDE_DIR})
-    set(thrum_tls_FOUND TRUE)
-  endif()
+  # Each search needs a folder of its own: CMake refuses a folder that was used before.
+  get_property(thrum_tls_searches GLOBAL PROPERTY thrum_tls_searches)
+  math(EXPR thrum_tls_searches "0${thrum_tls_searches} + 1")
+  set_property(GLOBAL PROPERTY thrum_tls_searches ${thrum_tls_searches})
+  add_subdirectory("${CMAKE_CURRENT_LIST_DIR}/openssl"
+    "${CMAKE_CURRENT_BINARY_DIR}/thrum_openssl_${thrum_tls_searches}" EXCLUDE_FROM_ALL)
 endif()

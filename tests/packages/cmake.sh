@@ -54,6 +54,44 @@ for compiler in g++ clang++-19; do
     -B "$work/strict/$compiler" -DCMAKE_CXX_COMPILER=$compiler -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_PREFIX_PATH="$work/usual"
 done
 
+# An OpenSSL of the project's own, as far as FindOpenSSL looks.
+mkdir -p "$work/own/include/openssl" "$work/own/lib" "$work/openssl"
+echo '#define OPENSSL_VERSION_STR "3.9.9"' >"$work/own/include/openssl/opensslv.h"
+touch "$work"/own/include/openssl/{ssl,crypto}.h "$work"/own/lib/lib{ssl,crypto}.a
+cat >"$work/openssl/CMakeLists.txt" <<'TEXT'
+cmake_minimum_required(VERSION 3.22)
+project(openssl CXX)
+function(must_be_own what where)
+  if(NOT "${where}" MATCHES "^${OWN}/")
+    message(FATAL_ERROR "${what} is ${where}, not in ${OWN}")
+  endif()
+endfunction()
+if(BEFORE)
+  set(OPENSSL_ROOT_DIR "${OWN}")
+endif()
+find_package(thrum REQUIRED)
+find_package(thrum REQUIRED)
+if(BEFORE)
+  get_target_property(where thrum::tls INTERFACE_INCLUDE_DIRECTORIES)
+  must_be_own("the include folder of thrum::tls" "${where}")
+endif()
+set(OPENSSL_ROOT_DIR "${OWN}")
+find_package(OpenSSL REQUIRED)
+must_be_own(OPENSSL_INCLUDE_DIR "${OPENSSL_INCLUDE_DIR}")
+get_target_property(where OpenSSL::SSL IMPORTED_LOCATION)
+must_be_own(OpenSSL::SSL "${where}")
+TEXT
+for before in ON OFF; do
+  check "a project finds its own OpenSSL (OPENSSL_ROOT_DIR before find_package(thrum): $before)" cmake -S "$work/openssl" \
+    -B "$work/openssl/$before" -DBEFORE=$before -DOWN="$work/own" -DCMAKE_PREFIX_PATH="$work/usual"
+  check "... and finds it again when it configures again" cmake "$work/openssl/$before"
+done
+mkdir "$work/no_openssl"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(no_openssl CXX)' 'set(CMAKE_DISABLE_FIND_PACKAGE_OpenSSL ON)' \
+  'find_package(thrum REQUIRED)' 'find_package(thrum REQUIRED)' >"$work/no_openssl/CMakeLists.txt"
+check "a project without OpenSSL finds the package twice" cmake -S "$work/no_openssl" -B "$work/no_openssl/build" \
+  -DCMAKE_PREFIX_PATH="$work/usual"
+
 install_with absolute -DCMAKE_INSTALL_INCLUDEDIR="$work/elsewhere"
 check "thrum.pc names an absolute include folder as it is" \
   grep -qx "includedir=$work/elsewhere" "$work/absolute/share/pkgconfig/thrum.pc"
