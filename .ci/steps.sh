@@ -121,7 +121,7 @@ not_run() {  # of each step that .ci/more knows: whether its last result still h
 }
 
 packages="packages: pkg-config, FetchContent, Conan, Meson, Debian, vcpkg's port"
-packaging="packaging cmake CMakeLists.txt meson.build tests/packages tests/consume tools/package.py tools/ports.py"
+packaging="packaging cmake CMakeLists.txt meson.build MODULE.bazel BUILD.bazel tests/packages tests/consume tools/package.py tools/ports.py"
 
 step_if_changed() {  # step_if_changed NAME FILES COMMAND...: unless .ci/results says that it holds
   local name=$1 files=$2

@@ -79,7 +79,7 @@ def main():
     fill(RECIPES / "xrepo", OUT / "xrepo", values)
     vcpkg_registry(values)
     errors = [*ports.vcpkg_errors(OUT / "vcpkg", "thrum", version(), tree_of(OUT / "vcpkg/ports/thrum")),
-              *ports.xrepo_errors(OUT / "xrepo", "thrum", version())]
+              *ports.xrepo_errors(OUT / "xrepo", "thrum", version()), *ports.bazel_errors(ROOT)]
     if errors:
         sys.exit("\n".join(f"package: {error}" for error in errors))
     for path in sorted(OUT.rglob("*")):

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""What the rules of vcpkg and of xmake-repo ask of a package, as far as files can show it: for those whose tool is not at hand.
+"""What the rules of vcpkg, xmake-repo and Bazel's modules ask of a package, as far as files show it: their tools are not at hand.
 
 Sources: vcpkg's maintainer guide and its checklist for reviews (manifest, deprecated helpers, copyright, versions); the package
 specification in xmake's documentation (names, metadata, checksums, the order of hooks). What a port of vcpkg installs is looked at by
 tests/packages/vcpkg_layout.cmake.
 """
+import ast
 import json
 import pathlib
 import re
@@ -108,3 +109,34 @@ def xrepo_errors(repository, name, version):
         yield "xmake.lua: it is not indented by fours of spaces"
     for each in left_over(text):
         yield f"xmake.lua: {each} was not filled in"
+
+
+def bazel_calls(path):
+    """The calls of a file for Bazel, which is Python as far as ours go: name, positional and named arguments."""
+    for statement in ast.parse(path.read_text()).body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            raise ValueError(f"{path.name}: line {statement.lineno} is no call")
+        yield call.func.id, call.args, {each.arg: each.value for each in call.keywords}
+
+
+def bazel_errors(root):
+    """What is wrong with MODULE.bazel and BUILD.bazel. The Bazel that tests/packages/packages.sh finds may be too old to read modules."""
+    root = pathlib.Path(root)
+    calls = list(bazel_calls(root / "MODULE.bazel"))
+    if [ast.literal_eval(named["name"]) for name, _, named in calls if name == "module"] != ["thrum"]:
+        yield "MODULE.bazel: there is no module(name = \"thrum\")"
+    needs = {ast.literal_eval(named["name"]) for name, _, named in calls if name == "bazel_dep" and "version" in named}
+    libraries = set()
+    for name, positional, named in bazel_calls(root / "BUILD.bazel"):
+        if name == "load":
+            repository = re.match(r"@(\w+)//", ast.literal_eval(positional[0]))
+            if not repository or repository[1] not in needs:
+                yield f"BUILD.bazel loads {ast.literal_eval(positional[0])}, and MODULE.bazel has no bazel_dep of it"
+        elif name == "cc_library":
+            libraries.add(ast.literal_eval(named["name"]))
+            for each in ast.literal_eval(named["srcs"]) if "srcs" in named else []:
+                if not (root / each).is_file():
+                    yield f"BUILD.bazel: there is no {each}"
+    if not {"thrum", "separate", "tls"} <= libraries:
+        yield "BUILD.bazel: the libraries are thrum, separate and tls"

@@ -5,9 +5,9 @@
 # From what ./dev package has made to a running goroutine, in an empty folder, by each package manager whose
 # tool is here; the commands are those that a user types.
 #
-#   packages.sh [pkg-config | fetch-content | conan | meson | debian | cpm | vcpkg | xrepo]...
+#   packages.sh [pkg-config | fetch-content | conan | meson | debian | cpm | vcpkg | xrepo | bazel]...
 #
-# CONAN and MESON say how they are started, XMAKE too; CPM is the file CPM.cmake. What is not here is skipped. vcpkg's tool
+# CONAN and MESON say how they are started, XMAKE and BAZEL too; CPM is the file CPM.cmake. What is not here is skipped. vcpkg's tool
 # is not asked for: its port is run by what vcpkg_layout.cmake has of it, and its files are checked by ./dev package.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -18,6 +18,7 @@ cpm=${CPM:+$(realpath "$CPM")}
 read -ra conan <<<"${CONAN:-conan}"
 read -ra meson <<<"${MESON:-meson}"
 read -ra xmake <<<"${XMAKE:-xmake}"
+read -ra bazel <<<"${BAZEL:-bazel}"
 
 has() {
   command -v "$1" >/dev/null || { echo "skip  $name: $1 is not installed"; exit 0; }
@@ -105,7 +106,32 @@ xrepo_() {
   expect "${xmake[@]}" run app
 }
 
-[ $# != 0 ] || set -- pkg-config fetch-content conan meson debian cpm vcpkg xrepo
+# The native rules of Bazel 2 under the names of the repository that a newer Bazel takes them from.
+native_rules() {  # native_rules FOLDER RULE...
+  local folder=$1 rule
+  shift
+  mkdir -p "$folder"
+  touch "${folder%/*}/WORKSPACE" "$folder/BUILD"
+  for rule; do echo "$rule = native.$rule"; done >"$folder/defs.bzl"
+}
+
+bazel_() {
+  has "${bazel[0]}"
+  tar xf "$archive"
+  mv "thrum-$version" thrum
+  touch thrum/WORKSPACE
+  printf '%s\n' thrum root >.bazelignore
+  cp "$consume"/bazel/* "$consume/find_package/main.cpp" .
+  native_rules rules_cc/cc cc_{binary,import,library,proto_library,test,toolchain,toolchain_suite} fdo_profile objc_library
+  native_rules rules_java/java java_{binary,import,library,runtime,test,toolchain}
+  trap 'chmod -R u+w root' EXIT
+  local programs=(app app_separate) each
+  ! pkg-config --exists 'openssl >= 3' || programs+=(app_tls)
+  "${bazel[@]}" --output_user_root="$PWD/root" --batch build --cxxopt=-std=c++20 --copt=-fstack-clash-protection "${programs[@]}"
+  for each in "${programs[@]}"; do expect "bazel-bin/$each"; done
+}
+
+[ $# != 0 ] || set -- pkg-config fetch-content conan meson debian cpm vcpkg xrepo bazel
 status=0
 for name in "$@"; do
   folder=$(mktemp -d)
