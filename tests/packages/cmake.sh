@@ -86,6 +86,18 @@ for before in ON OFF; do
     -B "$work/openssl/$before" -DBEFORE=$before -DOWN="$work/own" -DCMAKE_PREFIX_PATH="$work/usual"
   check "... and finds it again when it configures again" cmake "$work/openssl/$before"
 done
+mkdir -p "$work/targets/modules"
+echo 'add_library(own::ssl INTERFACE IMPORTED)
+set_target_properties(own::ssl PROPERTIES INTERFACE_COMPILE_DEFINITIONS OWN_SSL)
+set(OPENSSL_LIBRARIES own::ssl)
+set(OPENSSL_FOUND TRUE)
+set(OpenSSL_FOUND TRUE)' >"$work/targets/modules/FindOpenSSL.cmake"
+echo 'int main() {}' >"$work/targets/main.cpp"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(targets CXX)' 'set(CMAKE_MODULE_PATH ${CMAKE_SOURCE_DIR}/modules)' \
+  'find_package(thrum REQUIRED)' 'add_executable(app main.cpp)' 'target_link_libraries(app thrum::tls)' >"$work/targets/CMakeLists.txt"
+check "a project with an OpenSSL that is known by its targets finds the package" cmake -S "$work/targets" -B "$work/targets/build" \
+  -DCMAKE_PREFIX_PATH="$work/usual"
+check "... and what links thrum::tls uses these targets" grep -q OWN_SSL "$work/targets/build/CMakeFiles/app.dir/flags.make"
 mkdir "$work/no_openssl"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(no_openssl CXX)' 'set(CMAKE_DISABLE_FIND_PACKAGE_OpenSSL ON)' \
   'find_package(thrum REQUIRED)' 'find_package(thrum REQUIRED)' >"$work/no_openssl/CMakeLists.txt"
