@@ -53,7 +53,17 @@ conan_() {
   has "${conan[0]}"
   export CONAN_HOME=$PWD/conan
   "${conan[@]}" profile detect
-  "${conan[@]}" create "$packages/conan/all" --version "$version" -s compiler.cppstd=20
+  local options=()
+  if pkg-config --exists 'openssl >= 3'; then
+    # A stand-in for the package that Conan's own index has: the system's OpenSSL.
+    mkdir openssl
+    printf '%s\n' 'from conan import ConanFile' 'class OpenSSL(ConanFile):' '    name, version = "openssl", "3.0.0"' \
+      '    def package_info(self):' '        self.cpp_info.includedirs = []' \
+      '        self.cpp_info.system_libs = ["ssl", "crypto"]' >openssl/conanfile.py
+    "${conan[@]}" create openssl
+    options=(-o 'thrum/*:tls=True')
+  fi
+  "${conan[@]}" create "$packages/conan/all" --version "$version" -s compiler.cppstd=20 ${options[@]+"${options[@]}"}
 }
 
 meson_() {

@@ -18,6 +18,8 @@ class ThrumConan(ConanFile):
     topics = ("goroutine", "fiber", "scheduler", "channel", "concurrency", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
+    options = {"tls": [True, False]}
+    default_options = {"tls": False}
     no_copy_source = True
 
     @property
@@ -26,6 +28,10 @@ class ThrumConan(ConanFile):
 
     def layout(self):
         basic_layout(self, src_folder="src")
+
+    def requirements(self):
+        if self.options.tls:
+            self.requires("openssl/[>=3 <4]", transitive_headers=True, transitive_libs=True)
 
     def package_id(self):
         self.info.clear()
@@ -49,19 +55,31 @@ class ThrumConan(ConanFile):
         copy(self, "*.hpp", os.path.join(self.source_folder, "include"), os.path.join(self.package_folder, "include"))
         copy(self, "thrum-gdb.py", os.path.join(self.source_folder, "tools", "gdb"),
              os.path.join(self.package_folder, "share", "thrum", "gdb"))
+        for file in ("separate.cmake", "implementation.cpp"):
+            copy(self, file, os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "share", "cmake", "thrum"))
 
     def package_info(self):
-        self.cpp_info.bindirs = []
-        self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_file_name", "thrum")
-        self.cpp_info.set_property("cmake_target_name", "thrum::thrum")
-        self.cpp_info.set_property("pkg_config_name", "thrum")
+        # Makes thrum::separate in the project that finds the package, with that project's options.
+        self.cpp_info.set_property("cmake_build_modules", [os.path.join("share", "cmake", "thrum", "separate.cmake")])
+        core = self.cpp_info.components["core"]
+        core.bindirs = []
+        core.libdirs = []
+        core.set_property("cmake_target_name", "thrum::thrum")
+        core.set_property("pkg_config_name", "thrum")
         if self.settings.os in ("Linux", "FreeBSD"):
-            self.cpp_info.system_libs.append("pthread")
+            core.system_libs.append("pthread")
         if self.settings.os == "Linux" and self.settings.compiler == "gcc":
             # A large frame touches its pages one by one, so that it meets the guard below a stack.
-            self.cpp_info.cxxflags.append("-fstack-clash-protection")
+            core.cxxflags.append("-fstack-clash-protection")
         if self.settings.os == "Windows":
-            self.cpp_info.system_libs.extend(["ws2_32", "iphlpapi", "ntdll"])
+            core.system_libs.extend(["ws2_32", "iphlpapi", "ntdll"])
         if str(self.settings.arch).startswith("riscv"):
-            self.cpp_info.system_libs.append("atomic")
+            core.system_libs.append("atomic")
+        if self.options.tls:
+            tls = self.cpp_info.components["tls"]
+            tls.bindirs = []
+            tls.libdirs = []
+            tls.set_property("cmake_target_name", "thrum::tls")
+            tls.set_property("pkg_config_name", "thrum-tls")
+            tls.requires = ["core", "openssl::openssl"]

@@ -21,4 +21,8 @@ class TestPackageConan(ConanFile):
 
     def test(self):
         if can_run(self):
-            self.run(os.path.join(self.cpp.build.bindir, "test_package"), env="conanrun")
+            programs = ["test_package", "test_separate"]
+            if self.dependencies[self.tested_reference_str].options.tls:
+                programs.append("test_tls")
+            for program in programs:
+                self.run(os.path.join(self.cpp.build.bindir, program), env="conanrun")
