@@ -77,6 +77,8 @@ def main():
     fill(RECIPES / "conan", OUT / "conan", values)
     fill(RECIPES / "thrum.wrap", OUT / "thrum.wrap", values)
     fill(RECIPES / "xrepo", OUT / "xrepo", values)
+    fill(RECIPES / "homebrew", OUT / "homebrew", values)
+    fill(RECIPES / "nix", OUT / "nix", values)
     vcpkg_registry(values)
     errors = [*ports.vcpkg_errors(OUT / "vcpkg", "thrum", version(), tree_of(OUT / "vcpkg/ports/thrum")),
               *ports.xrepo_errors(OUT / "xrepo", "thrum", version()), *ports.bazel_errors(ROOT)]

@@ -5,7 +5,7 @@
 # From what ./dev package has made to a running goroutine, in an empty folder, by each package manager whose
 # tool is here; the commands are those that a user types.
 #
-#   packages.sh [pkg-config | fetch-content | conan | meson | debian | cpm | vcpkg | xrepo | bazel]...
+#   packages.sh [pkg-config | fetch-content | conan | meson | debian | cpm | vcpkg | xrepo | bazel | homebrew | nix]...
 #
 # CONAN and MESON say how they are started, XMAKE and BAZEL too; CPM is the file CPM.cmake. What is not here is skipped. vcpkg's tool
 # is not asked for: its port is run by what vcpkg_layout.cmake has of it, and its files are checked by ./dev package.
@@ -141,7 +141,23 @@ bazel_() {
   for each in "${programs[@]}"; do expect "bazel-bin/$each"; done
 }
 
-[ $# != 0 ] || set -- pkg-config fetch-content conan meson debian cpm vcpkg xrepo bazel
+homebrew_() {  # by stand-ins for Homebrew's own functions
+  has ruby
+  has cmake
+  tar xf "$archive"
+  ruby --disable-gems "$consume/homebrew/brew.rb" "$packages/homebrew/thrum.rb" "thrum-$version"
+}
+
+nix_() {  # evaluated with stand-ins for nixpkgs, which would make of it a call of CMake and of its install
+  has nix-instantiate
+  export HOME=$PWD NIX_STORE_DIR=$PWD/store NIX_STATE_DIR=$PWD/state NIX_LOG_DIR=$PWD/log NIX_CONF_DIR=$PWD
+  local said
+  said=$(nix-instantiate --eval --strict -E "(import $packages/nix/default.nix {
+    stdenv.mkDerivation = x: x; fetchurl = x: x; cmake = \"cmake\"; lib.licenses.mit = \"MIT\"; }).src.sha256")
+  [ "$said" = "\"$(sha256sum "$archive" | cut -d ' ' -f 1)\"" ] || { echo "$name: the archive's checksum is $said"; exit 1; }
+}
+
+[ $# != 0 ] || set -- pkg-config fetch-content conan meson debian cpm vcpkg xrepo bazel homebrew nix
 status=0
 for name in "$@"; do
   folder=$(mktemp -d)
