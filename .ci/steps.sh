@@ -255,6 +255,32 @@ install_zig() {
   python3 -m venv build/zig && build/zig/bin/python -m pip install -q ziglang
 }
 
+# Version 3 of Catch2 from the sources of a newer Debian: its library there needs a newer C++ library than this one's.
+# The machine's own lists of packages stay as they are.
+install_catch3() {
+  local to=$PWD/build/catch3 site options
+  [ ! -f "$to/lib/cmake/Catch2/Catch2Config.cmake" ] || return 0
+  rm -rf "$to" && mkdir -p "$to"/{lists/partial,cache/archives/partial,parts,source} || return
+  site=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
+  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site trixie main" >"$to/sources.list"
+  options=(-o Dir::Etc::SourceList="$to/sources.list" -o Dir::Etc::SourceParts="$to/parts"
+    -o Dir::State::Lists="$to/lists" -o Dir::Cache="$to/cache" -qq)
+  apt-get "${options[@]}" update && (cd "$to" && apt-get "${options[@]}" source --download-only catch2) &&
+    tar xf "$to"/catch2_3*.orig.tar.* -C "$to/source" --strip-components=1 &&
+    cmake -S "$to/source" -B "$to/made" -G Ninja -DBUILD_TESTING=OFF -DCATCH_INSTALL_DOCS=OFF -DCATCH_INSTALL_EXTRAS=OFF \
+      -DCMAKE_CXX_STANDARD=20 -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=40 -DCMAKE_INSTALL_PREFIX="$to" &&
+    cmake --build "$to/made" -- --quiet && cmake --install "$to/made" >/dev/null
+}
+
+catch3() {  # the tests that use what the two versions have in different headers
+  local files
+  install_catch3 || return
+  files=$(cd tests && grep -rlE 'Catch::|TEMPLATE_|THROWS_WITH' unit go --include=*_test.cpp | paste -sd ';') &&
+    cmake --preset gcc -B build/ci/catch3 -DCatch2_DIR="$PWD/build/catch3/lib/cmake/Catch2" -DTHRUM_SOME_TESTS="$files" \
+      -DCMAKE_UNITY_BUILD=ON "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -g0" &&
+    cmake --build build/ci/catch3 -- --quiet thrum_some_tests && build/ci/catch3/tests/thrum_some_tests
+}
+
 # $CMAKE is the one that a user has, $OUT where it builds.
 : "${CMAKE:=cmake}" "${OUT:=build/ci}"
 
