@@ -40,10 +40,7 @@ THRUM_OUT_OF_LINE void latch::arrive_and_wait(std::ptrdiff_t n) {
 THRUM_OUT_OF_LINE latch::arrival latch::arrive_and_park(std::ptrdiff_t n) noexcept {
   using namespace base::orders;
   sched::section here;
-  sched::wait_point point;
-  point.g = here.g();
-  point.object = this;
-  point.withdraw = &withdraw;
+  sched::wait_point point(here.g(), this, &withdraw);
   lock_.lock();
   std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
   do {
@@ -91,10 +88,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool latch::wait_for_zero(std::int64_t deadline) co
 
 THRUM_OUT_OF_LINE sched::wake_cause latch::wait_locked(std::int64_t deadline) const noexcept {
   sched::section here;
-  sched::wait_point point;
-  point.g = here.g();
-  point.object = const_cast<latch*>(this);
-  point.withdraw = &withdraw;
+  sched::wait_point point(here.g(), const_cast<latch*>(this), &withdraw);
   lock_.lock();
   if (count_.load(std::memory_order_relaxed) == 0) {  // relaxed: the zero is set under the lock
     lock_.unlock();

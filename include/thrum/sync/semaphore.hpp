@@ -128,10 +128,7 @@ class counting_semaphore {
 
   THRUM_COLD sched::wake_cause wait_for_permit(std::int64_t deadline) noexcept {
     sched::section here;
-    sched::wait_point point;
-    point.g = here.g();
-    point.object = this;
-    point.withdraw = &withdraw;
+    sched::wait_point point(here.g(), this, &withdraw);
     lock_.lock();
     if (owed_ > 0) {
       --owed_;

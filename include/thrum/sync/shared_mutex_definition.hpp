@@ -47,11 +47,8 @@ THRUM_OUT_OF_LINE bool shared_mutex::wait(sync_detail::wait_list& list,
                                           const sched::wait_options& options, std::uint64_t unless,
                                           std::uint64_t taken) {
   sched::section here;
-  sched::wait_point point;
-  point.g = here.g();
-  point.object = this;
+  sched::wait_point point(here.g(), this, &withdraw);
   point.slot = &list;
-  point.withdraw = &withdraw;
   lock_.lock();
   if (take_or_announce(unless, taken)) {
     lock_.unlock();

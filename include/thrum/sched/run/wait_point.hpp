@@ -73,6 +73,11 @@ struct wait_point : base::list_node<wait_point> {
   /// tries to take unless `locked`. Called inside the gate, or by the waiter itself.
   using withdraw_function = withdrawal (*)(wait_point&, bool locked) noexcept;
 
+  wait_point() = default;
+  /// Of a goroutine that waits on `on`, from which `take_out` withdraws it.
+  wait_point(goroutine* waits, void* on, withdraw_function take_out) noexcept
+      : g(waits), withdraw(take_out), object(on) {}
+
   goroutine* g = nullptr;  // null: an OS thread, or what is told
   atomic<wake_cause> cause{wake_cause::none};
   basic_gate<traits> gate;

@@ -104,18 +104,27 @@ TEST_CASE("a thread that was made says that the system refuses no more") {
 
 #if !defined(_WIN32)  // there is no limit to set
 
+namespace {
+
+/// In a child: opens the scheduler, with no P idle and a goroutine to run.
+void open_with_work(support::bare_scheduler& scheduler, thrum::sched::goroutine& work) {
+  if (scheduler.open() != 0) {
+    ::_exit(2);
+  }
+  scheduler.take_all_ps();
+  scheduler->global.push_back(work);
+}
+
+}  // namespace
+
 TEST_CASE("a thread that was refused is asked for again, though the creator was woken meanwhile") {
   if (THRUM_ASAN || THRUM_TSAN || std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
     return;  // these do without the limit
   }
   const support::child_result end = support::run_in_child([] {
     support::bare_scheduler scheduler(1);
-    if (scheduler.open() != 0) {
-      ::_exit(2);
-    }
-    scheduler.take_all_ps();
     thrum::sched::goroutine work;
-    scheduler->global.push_back(work);
+    open_with_work(scheduler, work);
     rlimit before{};
     ::getrlimit(RLIMIT_AS, &before);
     const rlimit nothing_more{0, before.rlim_max};
@@ -149,12 +158,8 @@ TEST_CASE("a runtime that is refused its only thread again and again ends with w
   }
   const support::child_result end = support::run_in_child([] {
     support::bare_scheduler scheduler(1);
-    if (scheduler.open() != 0) {
-      ::_exit(2);
-    }
-    scheduler.take_all_ps();
     thrum::sched::goroutine work;
-    scheduler->global.push_back(work);
+    open_with_work(scheduler, work);
     rlimit nothing_more{};
     ::getrlimit(RLIMIT_AS, &nothing_more);
     nothing_more.rlim_cur = 0;
