@@ -49,17 +49,18 @@ const std::string used_up_by_one_frame =
 
 }  // namespace
 
-TEST_CASE("an overflow by frames of 40 KB that touch their near end only is reported") {
-  check_overflow_report("overflow_by_40k", "\\[deep\\]", used_up_262144);
-}
-
-TEST_CASE("an overflow by frames of 60 KB that touch their near end only is reported") {
-  check_overflow_report("overflow_by_60k", "\\[deep\\]", used_up_262144);
-}
-
-TEST_CASE("an overflow by large frames is reported with a neighbour on both sides") {
-  check_overflow_report("overflow_between_by_40k", "\\[deep\\]", used_up_262144);
-  check_overflow_report("overflow_between_by_60k", "\\[deep\\]", used_up_262144);
+TEST_CASE("an overflow of a stack is reported, however large the frame and whatever it touches") {
+  for (const char* const program :
+       {"overflow_by_40k", "overflow_by_60k",                  // touch their near end only
+        "overflow_between_by_40k", "overflow_between_by_60k",  // a neighbour on both sides
+        "overflow_on_stack_of_hook", "overflow_into_guard_of_a_page"}) {
+    check_overflow_report(program, "\\[deep\\]", used_up_262144);
+  }
+  // Beyond the guard: noticed when the goroutine leaves the processor, or faults.
+  for (const char* const program :
+       {"overflow_that_parks", "overflow_that_yields", "overflow_that_faults"}) {
+    check_overflow_report(program, "\\[huge\\]", used_up_by_one_frame);
+  }
 }
 
 TEST_CASE("the guard of the smallest stack is as large as that of others") {
@@ -79,20 +80,6 @@ TEST_CASE("the report of an overflow of the largest stack does not ask for a lar
   CHECK(said.find("its stack of 1073741824 bytes is used up, and no stack can be larger") !=
         said.npos);
   CHECK(said.find("raise") == said.npos);
-}
-
-TEST_CASE("overflow of a stack from a hook is still reported") {
-  check_overflow_report("overflow_on_stack_of_hook", "\\[deep\\]", used_up_262144);
-  check_overflow_report("overflow_into_guard_of_a_page", "\\[deep\\]", used_up_262144);
-}
-
-TEST_CASE("a frame beyond the guard is noticed when its goroutine leaves the processor") {
-  check_overflow_report("overflow_that_parks", "\\[huge\\]", used_up_by_one_frame);
-  check_overflow_report("overflow_that_yields", "\\[huge\\]", used_up_by_one_frame);
-}
-
-TEST_CASE("a frame beyond the guard is noticed when its goroutine faults") {
-  check_overflow_report("overflow_that_faults", "\\[huge\\]", used_up_by_one_frame);
 }
 
 TEST_CASE("a goroutine on a stack that it brought along parks and goes on") {

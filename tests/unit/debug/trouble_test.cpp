@@ -4,9 +4,8 @@
 // What the runtime says when things go wrong or when it is asked: each from a program that is
 // looked at from outside.
 
-#include "support/catch.hpp"
 #include "support/patterns.hpp"
-#include "support/program.hpp"
+#include "support/program_rows.hpp"
 #include "support/sees_threads.hpp"
 
 #include <thrum.hpp>
@@ -20,45 +19,34 @@
 
 namespace {
 
+using support::check_programs;
 using support::program_result;
 using support::run_program;
 
 bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
 
-bool matches(const std::string& text, const char* pattern) {
+bool matches(const std::string& text, const std::string& pattern) {
   return support::has_match(text, pattern);
 }
 
 }  // namespace
 
 TEST_CASE("the report of a panic names the exception's type, where it was thrown, and the start") {
-  const program_result r = run_program("panic_where");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(matches(r.text,
-                "thrum: panic in goroutine [0-9]+: no such cheese\n\ttype std::out_of_range\n"));
-  CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
-  if (!emulated()) {
-    CHECK(r.says("throw_deep_inside"));
+  for (const char* const name : {"panic_where", "panic_of_main"}) {
+    const program_result r = run_program(name);
+    INFO(r.text);
+    CHECK(r.signal == SIGABRT);
+    const std::string number = name == std::string("panic_of_main") ? "1" : "[0-9]+";
+    CHECK(matches(r.text, "thrum: panic in goroutine " + number +
+                              ": no such cheese\n\ttype std::out_of_range\n"));
+    CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
+    CHECK((emulated() || r.says("throw_deep_inside")));
   }
 }
 
-TEST_CASE("an exception that leaves the main goroutine uncaught is reported with its place, too") {
-  const program_result r = run_program("panic_of_main");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(matches(r.text, "thrum: panic in goroutine 1: no such cheese\n\ttype std::out_of_range\n"));
-  CHECK(matches(r.text, "\tstarted in .*\\+0x[0-9a-f]+\n"));
-  if (!emulated()) {
-    CHECK(r.says("throw_deep_inside"));
-  }
-}
-
-TEST_CASE("an exception that leaves the main goroutine and is caught outside of run is no panic") {
-  const program_result r = run_program("caught_outside_of_run");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.text == "caught: no such cheese\n");
+TEST_CASE("what a program handles itself is not reported: an exception outside of run, a fault") {
+  check_programs({{"caught_outside_of_run", 0, "caught: no such cheese\n"},
+                  {"fault_elsewhere", 6, "the program's own handler\n"}});
 }
 
 TEST_CASE("a stack overflow is reported with the goroutine, the stack's size and what raises it") {
@@ -72,13 +60,6 @@ TEST_CASE("a stack overflow is reported with the goroutine, the stack's size and
                 "fatal error: thrum: stack overflow in goroutine [0-9]+ \\[deep\\]: its stack of "
                 "262144 bytes is used up; raise options::stack_size"));
   CHECK(r.says("started in "));
-}
-
-TEST_CASE("a fault that is no overflow goes to the program's own handler, untouched") {
-  const program_result r = run_program("fault_elsewhere");
-  INFO(r.text);
-  CHECK(r.exit_code == 6);
-  CHECK(r.text == "the program's own handler\n");
 }
 
 TEST_CASE("exit under live goroutines does not crash, keeps the status and loses no output") {
@@ -95,21 +76,23 @@ TEST_CASE("exit under live goroutines does not crash, keeps the status and loses
   }
 }
 
-#if !defined(_WIN32)  // there is no fork
+#if !defined(_WIN32)  // there is no fork, and no SIGQUIT
 
-TEST_CASE("a child process that uses its parent's runtime is told so") {
-  const program_result r = run_program("fork_and_use");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("fatal error: thrum: a runtime was used in a child process after fork"));
-  CHECK(r.says("child: signal 6\n"));
+TEST_CASE("a child process that uses its parent's runtime is told so, and exec works") {
+  check_programs({{"fork_and_use",
+                   0,
+                   nullptr,
+                   {"fatal error: thrum: a runtime was used in a child process after fork",
+                    "child: signal 6\n"}},
+                  {"fork_and_exec", 0, nullptr, {"good 20\n"}}});  // beside goroutines that compute
 }
 
-TEST_CASE("fork and exec work beside goroutines that compute") {
-  const program_result r = run_program("fork_and_exec");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("good 20\n"));
+TEST_CASE("SIGQUIT shows all goroutines with THRUM_DEBUG=dump=1, and else ends the program") {
+  check_programs(
+      {{"dump_on_quit", 0, nullptr, {"\"mouse\":\n", "still here\n"}, "THRUM_DEBUG=dump=1"}});
+  const program_result r = run_program("dump_on_quit", "THRUM_DEBUG=");
+  CHECK((r.signal == SIGQUIT || r.exit_code == 128 + SIGQUIT));
+  CHECK_FALSE(r.says("mouse"));
 }
 
 #endif
@@ -142,34 +125,9 @@ TEST_CASE("how long a goroutine has waited is known also after 49 days") {
   CHECK(waited_ms(turn + 5, 10) == 0);
 }
 
-#if !defined(_WIN32)  // there is no SIGQUIT
-
-TEST_CASE("with THRUM_DEBUG=dump=1 SIGQUIT shows all goroutines, and the program goes on") {
-  const program_result r = run_program("dump_on_quit", "THRUM_DEBUG=dump=1");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("\"mouse\":\n"));
-  CHECK(r.says("still here\n"));
-}
-
-#endif
-
 TEST_CASE("dumps beside goroutines that throw, and that load libraries, leave the program alone") {
-  const program_result r = run_program("dump_beside_exceptions", "THRUM_DEBUG=lines=0");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.text == "goes on\n");
+  check_programs({{"dump_beside_exceptions", 0, "goes on\n", {}, "THRUM_DEBUG=lines=0"}});
 }
-
-#if !defined(_WIN32)  // there is no SIGQUIT
-
-TEST_CASE("without THRUM_DEBUG=dump=1 SIGQUIT ends the program") {
-  const program_result r = run_program("dump_on_quit", "THRUM_DEBUG=");
-  CHECK((r.signal == SIGQUIT || r.exit_code == 128 + SIGQUIT));
-  CHECK_FALSE(r.says("mouse"));
-}
-
-#endif
 
 TEST_CASE("scheddetail prints Go's lines for each P, M and G", "[once]") {
   const program_result r =
@@ -231,20 +189,28 @@ TEST_CASE("THRUM_DEBUG=hogs=5 names a goroutine that runs for five slices while 
 
 #if !defined(_WIN32)  // there is no limit to set
 
-TEST_CASE("without memory for another stack go fails with std::system_error and others run on") {
-  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
-    return;  // they need more address space than there is to give
+/// Sanitizers and emulators need more address space than there is to give.
+bool space_can_be_limited() { return !THRUM_ASAN && !THRUM_TSAN && !emulated(); }
+
+TEST_CASE("where the system refuses memory or threads, goroutines that have theirs go on") {
+  if (!space_can_be_limited()) {
+    return;
   }
-  const program_result r = run_program("out_of_stacks");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("refused: go: no memory for the stack of another goroutine"));
-  CHECK(r.says("others run: 7\n"));
+  check_programs({
+    {"out_of_stacks",
+     0,
+     nullptr,
+     {"refused: go: no memory for the stack of another goroutine", "others run: 7\n"}},
+        {"refused_threads_of_locked", 0, nullptr, {"slept\n"}},  // of a goroutine that is locked
+#if defined(__GLIBC__)  // musl's threads have 128 KiB: what refuses a stack refuses any memory
+        {"loops_beside_refused_threads", 0, nullptr, {"slept\n"}},
+#endif
+  });
 }
 
 TEST_CASE("a runtime that is refused threads says so once and goes on with those it has") {
-  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
-    return;  // as above
+  if (!space_can_be_limited()) {
+    return;
   }
   const program_result r = run_program("refused_threads");
   INFO(r.text);
@@ -257,27 +223,11 @@ TEST_CASE("a runtime that is refused threads says so once and goes on with those
   CHECK(r.says("more threads later: yes\n"));
 }
 
-#if defined( \
-    __GLIBC__)  // with 128 KiB, as musl's, what refuses a thread its stack refuses any memory
-
-TEST_CASE("a goroutine that sleeps goes on beside more loops than the system gives threads") {
-  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
-    return;  // as above
-  }
-  const program_result r = run_program("loops_beside_refused_threads");
-  INFO(r.text);
-  CHECK(r.signal == 0);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("slept\n"));
-}
-
-#endif
-
 TEST_CASE(
     "a runtime that the system refuses one of its first threads says so and leaves nothing "
     "behind") {
-  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
-    return;  // as above
+  if (!space_can_be_limited()) {
+    return;
   }
   const program_result r = run_program("refused_start");
   INFO(r.text);
@@ -285,16 +235,6 @@ TEST_CASE(
   CHECK(r.text.ends_with("started, refused before: yes\n"));
   CHECK_FALSE(r.says("refused: "));
   CHECK_FALSE(r.says("threads that stay"));
-}
-
-TEST_CASE("a goroutine that is locked to its thread wakes though there is no thread for others") {
-  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
-    return;  // as above
-  }
-  const program_result r = run_program("refused_threads_of_locked");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("slept\n"));
 }
 
 #endif

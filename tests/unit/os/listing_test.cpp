@@ -49,68 +49,58 @@ std::string changes_between(look before, look now) {
 
 }  // namespace
 
-TEST_CASE("two equal listings of a directory have no change between them") {
-  CHECK(changes_between({}, {}).empty());
-  const look files{file_named("a", 1, 7), folder_named("b", 2), file_named("c", 3)};
-  CHECK(changes_between(files, files).empty());
+TEST_CASE("the changes between two looks at a directory are told, what is gone first") {
+  const look ac{file_named("a", 1, 7), folder_named("b", 2), file_named("c", 3)};
+  const look bd{file_named("b", 1), file_named("d", 2)};
+  const struct {
+    look before;
+    look now;
+    const char* told;
+  } rows[] = {
+      {{}, {}, ""},
+      {ac, ac, ""},
+      {{}, bd, "+b+d"},
+      {bd, {}, "-b-d"},
+      {bd, {file_named("a", 3), file_named("b", 1), file_named("c", 4)}, "-d+a+c"},
+      // renamed
+      {{file_named("z", 1, 5)}, {file_named("a", 1, 5)}, "-z+a"},
+      {{folder_named("a", 1)}, {folder_named("z", 1)}, "-a+z"},
+      // put in another one's place
+      {{file_named("a", 1)}, {file_named("a", 2)}, "-a+a"},
+      {{file_named("a", 1, 5), file_named("t", 2, 6)}, {file_named("a", 2, 6)}, "-a-t+a"},
+      {{file_named("a", 1)}, {folder_named("a", 1)}, "-a+a"},
+      // What is new and has something in it may have been modified since; another name of it not.
+      {{}, {file_named("a", 1, 5)}, "+a*a"},
+      {{}, {folder_named("a", 1)}, "+a"},
+      {{file_named("a", 1, 5)}, {file_named("a", 1, 5), file_named("b", 1, 5)}, "+b"},
+  };
+  for (const auto& row : rows) {
+    CHECK(changes_between(row.before, row.now) == row.told);
+  }
 }
 
-TEST_CASE("names that come and go in a directory are told, what is gone first") {
-  const look files{file_named("b", 1), file_named("d", 2)};
-  CHECK(changes_between({}, files) == "+b+d");
-  CHECK(changes_between(files, {}) == "-b-d");
-  CHECK(changes_between(files, {file_named("a", 3), file_named("b", 1), file_named("c", 4)}) ==
-        "-d+a+c");
-}
-
-TEST_CASE("a file that was renamed is gone under one name and there under the other") {
-  CHECK(changes_between({file_named("z", 1, 5)}, {file_named("a", 1, 5)}) == "-z+a");
-  CHECK(changes_between({folder_named("a", 1)}, {folder_named("z", 1)}) == "-a+z");
-}
-
-TEST_CASE("a file that was put in another one's place is told as removed and created") {
-  CHECK(changes_between({file_named("a", 1)}, {file_named("a", 2)}) == "-a+a");
-  CHECK(changes_between({file_named("a", 1, 5), file_named("t", 2, 6)}, {file_named("a", 2, 6)}) ==
-        "-a-t+a");
-  CHECK(changes_between({file_named("a", 1)}, {folder_named("a", 1)}) == "-a+a");
-}
-
-TEST_CASE("a new file that has something in it may have been modified since") {
-  CHECK(changes_between({}, {file_named("a", 1, 5)}) == "+a*a");
-  CHECK(changes_between({}, {folder_named("a", 1)}) == "+a");
-  CHECK(changes_between({file_named("a", 1, 5)}, {file_named("a", 1, 5), file_named("b", 1, 5)}) ==
-        "+b");  // another name of it
-}
-
-TEST_CASE("a file of another size or time of writing was modified") {
-  listed_file before = file_named("a", 1, 5);
-  listed_file now = before;
-  now.facts.size = 6;
-  CHECK(changes_between({before}, {now}) == "*a");
-  now = before;
-  now.facts.written = 1;
-  now.facts.touched = 1;
-  CHECK(changes_between({before}, {now}) == "*a");
-  now.facts.rights = 1;
-  CHECK(changes_between({before}, {now}) == "*a!a");
-}
-
-TEST_CASE("a file that was touched and not written has other attributes") {
-  listed_file before = file_named("a", 1, 5);
-  listed_file now = before;
-  now.facts.touched = 1;
-  CHECK(changes_between({before}, {now}) == "!a");
-}
-
-TEST_CASE("what happens inside of a directory is no change of its name's entry") {
-  listed_file before = folder_named("a", 1);
-  listed_file now = before;
-  now.facts.size = 4096;
-  now.facts.written = 1;
-  now.facts.touched = 1;
-  CHECK(changes_between({before}, {now}).empty());
-  now.facts.rights = 1;
-  CHECK(changes_between({before}, {now}) == "!a");
+TEST_CASE(
+    "a file is modified by size or time of writing, a directory is not; rights are attributes") {
+  constexpr auto sized = [](os::file_facts& of) { of.size = 6; };
+  constexpr auto written = [](os::file_facts& of) { of.written = of.touched = 1; };
+  constexpr auto touched = [](os::file_facts& of) { of.touched = 1; };
+  constexpr auto set = [](os::file_facts& of) {
+    of.written = of.touched = 1;
+    of.rights = 1;
+  };
+  constexpr struct {
+    void (*change)(os::file_facts&);
+    const char* of_file;
+    const char* of_folder;
+  } rows[] = {{sized, "*a", ""}, {written, "*a", ""}, {touched, "!a", ""}, {set, "*a!a", "!a"}};
+  for (const auto& row : rows) {
+    for (const listed_file& before : {file_named("a", 1, 5), folder_named("a", 1)}) {
+      listed_file now = before;
+      row.change(now.facts);
+      CHECK(changes_between({before}, {now}) ==
+            (before.facts.kind == entry_kind::file ? row.of_file : row.of_folder));
+    }
+  }
 }
 
 TEST_CASE("what the system tells of a file is not told again") {

@@ -72,14 +72,11 @@ TEST_CASE("a narrower affinity mask means fewer processors") {
   REQUIRE(sched_setaffinity(0, sizeof all, &all) == 0);
 }
 
-TEST_CASE("a quota is rounded up to whole processors") {
+TEST_CASE("a quota is rounded up to whole processors, and none if it is absent or nonsense") {
   CHECK(os::quota_processors(100'000, 100'000) == 1);
   CHECK(os::quota_processors(100'001, 100'000) == 2);
   CHECK(os::quota_processors(150'000, 100'000) == 2);
   CHECK(os::quota_processors(1'000, 100'000) == 1);
-}
-
-TEST_CASE("a quota that is absent or nonsense is no limit") {
   CHECK(os::quota_processors(-1, 100'000) == 0);
   CHECK(os::quota_processors(0, 100'000) == 0);
   CHECK(os::quota_processors(100'000, 0) == 0);
@@ -95,83 +92,73 @@ TEST_CASE("a number is read up to the first other letter") {
   CHECK(os::leading_number("99999999999999999999999999") > 0);
 }
 
-TEST_CASE("version 2: the quota of the own group counts") {
-  const machine m{"0::/user.slice\n",
-                  version_2_mount,
-                  {{"/sys/fs/cgroup/user.slice/cpu.max", "250000 100000\n"}}};
-  CHECK(m.quota() == 3);
-}
-
-TEST_CASE("version 2: the tightest quota on the way to the root counts") {
-  const machine m{"0::/a/b/c\n",
-                  version_2_mount,
-                  {{"/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n"},
-                   {"/sys/fs/cgroup/a/b/cpu.max", "800000 100000\n"},
-                   {"/sys/fs/cgroup/a/cpu.max", "400000 100000\n"}}};
-  CHECK(m.quota() == 4);
-}
-
-TEST_CASE("version 2: a container sees its own group as the root") {
-  const machine m{"0::/\n", version_2_mount, {{"/sys/fs/cgroup/cpu.max", "50000 100000\n"}}};
-  CHECK(m.quota() == 1);
-}
-
-TEST_CASE("no quota anywhere is no limit") {
-  CHECK(
-      machine{"0::/a\n", version_2_mount, {{"/sys/fs/cgroup/a/cpu.max", "max 100000\n"}}}.quota() ==
-      0);
-  CHECK(machine{"0::/a\n", version_2_mount, {}}.quota() == 0);
-  CHECK(machine{"", "", {}}.quota() == 0);
-  CHECK(machine{"garbage", "more garbage\n\n - \n", {}}.quota() == 0);
-}
-
-TEST_CASE("version 1: quota and period stand in two files of the cpu hierarchy") {
-  const machine m{"5:cpuset:/other\n4:cpu,cpuacct:/job\n",
-                  version_1_mount,
-                  {{"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "350000\n"},
-                   {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"}}};
-  CHECK(m.quota() == 4);
-}
-
-TEST_CASE("version 1: a quota of minus one is no limit") {
-  const machine m{"4:cpuacct,cpu:/job\n",
-                  version_1_mount,
-                  {{"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n"},
-                   {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"}}};
-  CHECK(m.quota() == 0);
-}
-
-TEST_CASE("version 1: a container that sees the host's path under a mounted part finds its files") {
-  const machine m{"4:cpu,cpuacct:/docker/0a1b/inner\n",
-                  "34 30 0:29 /docker/0a1b /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
-                  {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"},
-                   {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"},
-                   {"/sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", "600000\n"},
-                   {"/sys/fs/cgroup/cpu/inner/cpu.cfs_period_us", "100000\n"}}};
-  CHECK(m.quota() == 2);
-}
-
-TEST_CASE("a mounted part that only begins like the group's path is not taken for its parent") {
-  const machine m{
-      "4:cpu:/docker/0a1b2\n",
-      "34 30 0:29 /docker/0a1b /mnt rw - cgroup cgroup rw,cpu\n",
-      {{"/mnt/2/cpu.cfs_quota_us", "100000\n"}, {"/mnt/2/cpu.cfs_period_us", "100000\n"}}};
-  CHECK(m.quota() == 0);
-}
-
-TEST_CASE("both versions at once: the tighter one counts") {
-  const machine m{"4:cpu,cpuacct:/job\n0::/job\n",
-                  version_1_mount + version_2_mount,
-                  {{"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "300000\n"},
-                   {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"},
-                   {"/sys/fs/cgroup/job/cpu.max", "100000 50000\n"}}};
-  CHECK(m.quota() == 2);
-}
-
-TEST_CASE("the v1 hierarchy of another controller is not asked") {
-  const machine m{"5:cpuset:/job\n",
-                  "33 30 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
-                  {{"/sys/fs/cgroup/cpuset/job/cpu.cfs_quota_us", "100000\n"},
-                   {"/sys/fs/cgroup/cpuset/job/cpu.cfs_period_us", "100000\n"}}};
-  CHECK(m.quota() == 0);
+TEST_CASE("the tightest quota of the cpu controller on the way to the root counts") {
+  constexpr const char* cpu_v1 = "34 30 0:29 /docker/0a1b /mnt rw - cgroup cgroup rw,cpu,cpuacct\n";
+  const struct {
+    const char* what;
+    unsigned quota;
+    machine of;
+  } rows[] = {
+      {"version 2: the own group",
+       3,
+       {"0::/user.slice\n",
+        version_2_mount,
+        {{"/sys/fs/cgroup/user.slice/cpu.max", "250000 100000\n"}}}},
+      {"version 2: the tightest one",
+       4,
+       {"0::/a/b/c\n",
+        version_2_mount,
+        {{"/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n"},
+         {"/sys/fs/cgroup/a/b/cpu.max", "800000 100000\n"},
+         {"/sys/fs/cgroup/a/cpu.max", "400000 100000\n"}}}},
+      {"version 2: a container sees its own group as the root",
+       1,
+       {"0::/\n", version_2_mount, {{"/sys/fs/cgroup/cpu.max", "50000 100000\n"}}}},
+      {"no limit", 0, {"0::/a\n", version_2_mount, {{"/sys/fs/cgroup/a/cpu.max", "max 100000\n"}}}},
+      {"no file", 0, {"0::/a\n", version_2_mount, {}}},
+      {"nothing", 0, {}},
+      {"garbage", 0, {"garbage", "more garbage\n\n - \n", {}}},
+      {"version 1: quota and period stand in two files",
+       4,
+       {"5:cpuset:/other\n4:cpu,cpuacct:/job\n",
+        version_1_mount,
+        {{"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "350000\n"},
+         {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"}}}},
+      {"version 1: a quota of minus one is no limit",
+       0,
+       {"4:cpuacct,cpu:/job\n",
+        version_1_mount,
+        {{"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n"},
+         {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"}}}},
+      {"version 1: a container that sees the host's path under a mounted part",
+       2,
+       {"4:cpu,cpuacct:/docker/0a1b/inner\n",
+        cpu_v1,
+        {{"/mnt/cpu.cfs_quota_us", "200000\n"},
+         {"/mnt/cpu.cfs_period_us", "100000\n"},
+         {"/mnt/inner/cpu.cfs_quota_us", "600000\n"},
+         {"/mnt/inner/cpu.cfs_period_us", "100000\n"}}}},
+      {"version 1: a mounted part that only begins like the group's path is not its parent",
+       0,
+       {"4:cpu:/docker/0a1b2\n",
+        cpu_v1,
+        {{"/mnt/2/cpu.cfs_quota_us", "100000\n"}, {"/mnt/2/cpu.cfs_period_us", "100000\n"}}}},
+      {"both versions at once: the tighter one",
+       2,
+       {"4:cpu,cpuacct:/job\n0::/job\n",
+        version_1_mount + version_2_mount,
+        {{"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "300000\n"},
+         {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"},
+         {"/sys/fs/cgroup/job/cpu.max", "100000 50000\n"}}}},
+      {"version 1: another controller is not asked",
+       0,
+       {"5:cpuset:/job\n",
+        "33 30 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
+        {{"/sys/fs/cgroup/cpuset/job/cpu.cfs_quota_us", "100000\n"},
+         {"/sys/fs/cgroup/cpuset/job/cpu.cfs_period_us", "100000\n"}}}},
+  };
+  for (const auto& row : rows) {
+    INFO(row.what);
+    CHECK(row.of.quota() == row.quota);
+  }
 }

@@ -87,53 +87,32 @@ bool has_ended(::pid_t process) {
 
 }  // namespace
 
-TEST_CASE("a dump names the line at which a parked goroutine stands") {
-  if (lines_can_be()) {
-    const program_result r = run_program("lines_of_dump");
-    INFO(r.text);
-    CHECK(r.exit_code == 0);
-    CHECK(r.says("wait_for_bread"));
-    CHECK(names_wanted_line(r));
+TEST_CASE("a dump, and the report of a panic or a deadlock, name lines where lines can be found") {
+  constexpr struct {
+    const char* program;
+    const char* environment;
+    int exit_code;  // -1: SIGABRT
+    bool has_line;
+    const char* says[2];
+  } rows[] = {
+      {"lines_of_dump", "", 0, true, {"wait_for_bread", ""}},
+      {"lines_of_panic", "", -1, true, {"throw_crumbs", ""}},
+      {"lines_of_deadlock", "", 2, true, {"", ""}},
+      {"lines_of_panic", "PATH=", -1, false, {"thrum: panic in goroutine ", "\tstarted in "}},
+      {"lines_of_dump", "THRUM_DEBUG=lines=0", 0, false, {"[chan receive, ", ""}},
+  };
+  for (const auto& row : rows) {
+    // An emulator is looked for along PATH, too.
+    if (row.has_line ? !lines_can_be() : std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
+      continue;
+    }
+    const program_result r = run_program(row.program, row.environment);
+    INFO(row.program << ": " << r.text);
+    CHECK(r.signal == (row.exit_code == -1 ? SIGABRT : 0));
+    CHECK(r.exit_code == row.exit_code);
+    CHECK((r.says(row.says[0]) && r.says(row.says[1])));
+    CHECK(names_wanted_line(r) == row.has_line);
   }
-}
-
-TEST_CASE("the report of a panic names the line that threw") {
-  if (lines_can_be()) {
-    const program_result r = run_program("lines_of_panic");
-    INFO(r.text);
-    CHECK(r.signal == SIGABRT);
-    CHECK(r.says("throw_crumbs"));
-    CHECK(names_wanted_line(r));
-  }
-}
-
-TEST_CASE("the report of a deadlock names the lines where goroutines wait") {
-  if (lines_can_be()) {
-    const program_result r = run_program("lines_of_deadlock");
-    INFO(r.text);
-    CHECK(r.exit_code == 2);
-    CHECK(names_wanted_line(r));
-  }
-}
-
-TEST_CASE("without a tool along PATH a report comes as ever, without lines") {
-  if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
-    return;  // the emulator is looked for along PATH, too
-  }
-  const program_result r = run_program("lines_of_panic", "PATH=");
-  INFO(r.text);
-  CHECK(r.signal == SIGABRT);
-  CHECK(r.says("thrum: panic in goroutine "));
-  CHECK(r.says("\tstarted in "));
-  CHECK(!names_wanted_line(r));
-}
-
-TEST_CASE("lines=0 in THRUM_DEBUG keeps lines out of reports") {
-  const program_result r = run_program("lines_of_dump", "THRUM_DEBUG=lines=0");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-  CHECK(r.says("[chan receive, "));
-  CHECK(!names_wanted_line(r));
 }
 
 TEST_CASE("a program sees nothing of the tool: no child, no SIGCHLD, no descriptor") {
