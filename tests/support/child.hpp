@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #if defined(_WIN32)
@@ -47,8 +48,7 @@ inline int count_child_call(const std::string& test) {
 
 /// There is no fork: the program is started anew, for the test that runs, with the number of this call
 /// in the environment. There the call of that number does the work; those before it do nothing.
-template <class Work>
-child_result run_in_child(Work work) {
+inline child_result run_in_child(const std::function<void()>& work) {
   const std::string test = Catch::getResultCapture().getCurrentTestName();
   const int calls = count_child_call(test);
   child_result result;
@@ -91,8 +91,7 @@ child_result run_in_child(Work work) {
 
 /// Forks and calls `work` in the child, which exits with 0 if that returns. Call it before threads
 /// are started, or with work that takes no lock.
-template <class Work>
-child_result run_in_child(Work work) {
+inline child_result run_in_child(const std::function<void()>& work) {
   int ends[2];
   child_result result;
   if (::pipe(ends) != 0) {
@@ -135,8 +134,8 @@ child_result run_in_child(Work work) {
 
 /// Whether `work` ends a process that checks its invariants with the report of this one, and with
 /// nothing else. Without the checks it is not tried.
-template <class Work>
-bool breaks([[maybe_unused]] const std::string& invariant, [[maybe_unused]] Work work) {
+inline bool breaks([[maybe_unused]] const std::string& invariant,
+                   [[maybe_unused]] const std::function<void()>& work) {
 #if THRUM_CHECKS
   const child_result end = run_in_child(work);
   return end.signal == SIGABRT && end.errors.find(invariant) != std::string::npos;

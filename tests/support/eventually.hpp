@@ -14,32 +14,36 @@ namespace support {
 /// Long enough for anything, on any machine.
 inline constexpr std::chrono::seconds long_time{120};
 
-/// Whether `claim()` becomes true. Blocks the goroutine or the thread between looks.
-template <class Claim>
-bool eventually(Claim claim) {
+/// Whether `claim(of)` becomes true, looked at again after each `wait(n)`; compiled once, and not for
+/// each claim.
+inline bool becomes_true(bool (*claim)(void* of), void* of, void (*wait)(int n)) {
   const auto end = std::chrono::steady_clock::now() + long_time;
-  auto pause = std::chrono::microseconds(10);
-  while (!claim()) {
+  for (int n = 0; !claim(of); ++n) {
     if (std::chrono::steady_clock::now() > end) {
       return false;
     }
-    thrum::sleep_for(pause);
-    pause = pause < std::chrono::milliseconds(2) ? pause * 2 : pause;
+    wait(n);
   }
   return true;
+}
+
+template <class Claim>
+bool becomes_true(Claim& claim, void (*wait)(int n)) {
+  return becomes_true([](void* of) { return static_cast<bool>((*static_cast<Claim*>(of))()); },
+                      &claim, wait);
+}
+
+/// Whether `claim()` becomes true. Blocks the goroutine or the thread between looks.
+template <class Claim>
+bool eventually(Claim claim) {
+  return becomes_true(
+      claim, [](int n) { thrum::sleep_for(std::chrono::microseconds(n < 8 ? 10 << n : 2'000)); });
 }
 
 /// Whether `claim()` becomes true, looked at between yields: the goroutine stays runnable.
 template <class Claim>
 bool eventually_yielding(Claim claim) {
-  const auto end = std::chrono::steady_clock::now() + long_time;
-  while (!claim()) {
-    if (std::chrono::steady_clock::now() > end) {
-      return false;
-    }
-    thrum::this_goroutine::yield();
-  }
-  return true;
+  return becomes_true(claim, [](int) { thrum::this_goroutine::yield(); });
 }
 
 }  // namespace support
