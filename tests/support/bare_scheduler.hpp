@@ -9,6 +9,8 @@
 
 #include <thrum.hpp>
 
+#include "support/idle_lock.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>

@@ -10,6 +10,8 @@
 #include <thrum/sched/core/scheduler.hpp>
 #include <thrum/sched/run/poll_sink.hpp>
 
+#include "support/idle_lock.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

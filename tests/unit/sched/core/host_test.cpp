@@ -3,12 +3,18 @@
 #include <thrum/sched/core/host.hpp>
 
 #include <thrum.hpp>
+#include <thrum/sched/core/host_bell.hpp>
+#include <thrum/sched/core/host_threads.hpp>
 
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/with_runtime.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -29,7 +35,7 @@ host_thread* fresh_host(support::lone_scheduler& scheduler, unsigned number) {
 
 }  // namespace
 
-TEST_CASE("an inbox gives its goroutines in the order in which they came") {
+TEST_CASE("an inbox gives its goroutines in the order in which they came, none once it is closed") {
   support::lone_scheduler scheduler(1);
   host_inbox inbox;
   CHECK(inbox.pop() == nullptr);
@@ -39,11 +45,18 @@ TEST_CASE("an inbox gives its goroutines in the order in which they came") {
   CHECK(inbox.push(second));
   CHECK(inbox.size() == 2);
   CHECK(inbox.pop() == &first);
-  CHECK(inbox.pop() == &second);
+  CHECK(inbox.size() == 1);
+  auto left = inbox.close();
+  CHECK(left.pop_front() == &second);
+  CHECK(left.empty());
   CHECK(inbox.size() == 0);
+  CHECK(inbox.pop() == nullptr);
+  CHECK_FALSE(inbox.push(first));
 }
 
-TEST_CASE("an inbox nudges the note in which its host sleeps, and only that") {
+TEST_CASE(
+    "an inbox nudges the note in which its host sleeps, which it may not while there is "
+    "something") {
   support::lone_scheduler scheduler(1);
   host_inbox inbox;
   note sleeps;
@@ -53,26 +66,7 @@ TEST_CASE("an inbox nudges the note in which its host sleeps, and only that") {
   inbox.end_sleep();
   CHECK(inbox.push(scheduler.g()));
   CHECK(sleeps.sleep_or_nudge(0) == note::wakening::timeout);
-}
-
-TEST_CASE("a host does not go to sleep while there is something in its inbox") {
-  support::lone_scheduler scheduler(1);
-  host_inbox inbox;
-  note sleeps;
-  CHECK(inbox.push(scheduler.g()));
   CHECK_FALSE(inbox.begin_sleep(sleeps));
-}
-
-TEST_CASE("an inbox that is closed gives out what it has, and takes nothing any more") {
-  support::lone_scheduler scheduler(1);
-  host_inbox inbox;
-  goroutine& g = scheduler.g();
-  CHECK(inbox.push(g));
-  auto left = inbox.close();
-  CHECK(left.pop_front() == &g);
-  CHECK(left.empty());
-  CHECK(inbox.size() == 0);
-  CHECK_FALSE(inbox.push(g));
 }
 
 TEST_CASE("of the hosts that wait for work one is woken, as one that searches") {
@@ -81,21 +75,14 @@ TEST_CASE("of the hosts that wait for work one is woken, as one that searches") 
   note sleeps;
   const thrum::sched::scoped guard(scheduler->idle.lock());
   CHECK_FALSE(scheduler->hosts.wake_one_locked());
+  scheduler->hosts.begin_wait_locked(*h, sleeps, false, false);  // for what is bound to it
+  CHECK_FALSE(scheduler->hosts.wake_one_locked());
+  scheduler->hosts.end_wait_locked(*h);
   scheduler->hosts.begin_wait_locked(*h, sleeps, true, false);
   CHECK(scheduler->hosts.wake_one_locked());
   CHECK(h->m.spinning);
   CHECK(sleeps.sleep_or_nudge(0) == note::wakening::nudge);
   CHECK_FALSE(scheduler->hosts.wake_one_locked());
-}
-
-TEST_CASE("a host that waits for what is bound to it is not woken for other work") {
-  support::lone_scheduler scheduler(1);
-  host_thread* const h = fresh_host(scheduler, 0);
-  note sleeps;
-  const thrum::sched::scoped guard(scheduler->idle.lock());
-  scheduler->hosts.begin_wait_locked(*h, sleeps, false, false);
-  CHECK_FALSE(scheduler->hosts.wake_one_locked());
-  scheduler->hosts.end_wait_locked(*h);
 }
 
 TEST_CASE(
@@ -168,4 +155,48 @@ TEST_CASE("one processor and a host are two that may run what is made ready") {
   CHECK_FALSE(scheduler->has_other_ps());
   fresh_host(scheduler, 0);
   CHECK(scheduler->has_other_ps());
+}
+
+TEST_CASE("a thread is known as a host from its first poll on, and others are not") {
+  auto& known = thrum::os::process_wide<thrum::sched::host_threads>::get();
+  thrum::runtime runtime(support::with_procs(1));
+  std::thread([&] {
+    CHECK(known.key.get() == nullptr);
+    runtime.poll();
+    CHECK(known.key.get() != nullptr);
+    CHECK(known.help.load() != nullptr);
+    std::thread([&] { CHECK(known.key.get() == nullptr); }).join();
+  }).join();
+}
+
+using thrum::sched::host_bell;
+
+TEST_CASE("a bell that is rung during a call calls once more") {
+  struct calls {
+    host_bell* bell = nullptr;
+    std::atomic<int> times{0};
+  } seen;
+  host_bell bell(
+      [](void* own) {
+        auto& all = *static_cast<calls*>(own);
+        if (++all.times != 3) {
+          all.bell->ring();
+        }
+      },
+      &seen);
+  seen.bell = &bell;
+  REQUIRE(bell.start() == 0);
+  bell.ring();
+  CHECK(support::eventually([&] { return seen.times == 3; }));
+}
+
+TEST_CASE("a bell that never started, or was never rung, ends without a call") {
+  std::atomic<int> calls{0};
+  const auto count = [](void* own) { ++*static_cast<std::atomic<int>*>(own); };
+  { const host_bell silent(count, &calls); }
+  {
+    host_bell bell(count, &calls);
+    REQUIRE(bell.start() == 0);
+  }
+  CHECK(calls == 0);
 }

@@ -76,10 +76,7 @@ TEST_CASE("threads and visitors are gone when a scheduler's threads have been jo
   std::atomic<bool> waits{false};
   REQUIRE(scheduler.open() == 0);
   thrum::sched::machine* m;
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    m = scheduler->new_m_locked();
-  }
+  m = support::with_idle_lock(scheduler)->new_m_locked();
   scheduler->creator.request(*m);
   scheduler->visitors_from_outside.enter();
   int touched = 0;

@@ -100,7 +100,8 @@ TEST_CASE("no more Ps may be wanted than there are") {
   }));
 }
 
-TEST_CASE("the last Ps that are dead are forgotten, up to one that lives or is wanted") {
+TEST_CASE(
+    "the last Ps that are dead are forgotten, up to one that lives, is wanted or has a timer") {
   table_of_ps ps;
   REQUIRE(ps.make(6) == 0);
   ps.want_locked(6);
@@ -110,24 +111,15 @@ TEST_CASE("the last Ps that are dead are forgotten, up to one that lives or is w
   CHECK(ps.live() == 4);
   ps.set(3, p_status::dead);
   CHECK(ps.live() == 4);
+  thrum::sched::basic_timer<thrum::sched::traits> timer;
+  ps[3].timers.add(timer, 1);
+  ps.forget_dead_locked();
+  CHECK(ps.live() == 4);
+  REQUIRE(ps[3].timers.remove(timer));
+  ps[3].timers.detach(timer);
   ps.forget_dead_locked();
   CHECK(ps.live() == 2);
   CHECK(ps.made() == 6);
-}
-
-TEST_CASE("a dead P that has kept a timer is not forgotten before it has none") {
-  table_of_ps ps;
-  REQUIRE(ps.make(2) == 0);
-  ps.want_locked(2);
-  ps.want_locked(1);
-  thrum::sched::basic_timer<thrum::sched::traits> timer;
-  ps[1].timers.add(timer, 1);
-  ps.forget_dead_locked();
-  CHECK(ps.live() == 2);
-  REQUIRE(ps[1].timers.remove(timer));
-  ps[1].timers.detach(timer);
-  ps.forget_dead_locked();
-  CHECK(ps.live() == 1);
 }
 
 TEST_CASE(

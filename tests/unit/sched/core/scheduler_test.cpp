@@ -3,14 +3,19 @@
 #include <thrum/sched/core/scheduler.hpp>
 
 #include <thrum.hpp>
+#include <thrum/sched/core/counters.hpp>
+#include <thrum/sched/core/registration.hpp>
 
 #include <csignal>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/with_runtime.hpp"
 
 namespace {
 
@@ -85,14 +90,9 @@ TEST_CASE("goroutines are counted from their start to their end, whoever started
   CHECK(scheduler->goroutine_count() == 3);
   scheduler->ps[1].counts.finished.add_release();
   CHECK(scheduler->goroutine_count() == 2);
-}
-
-TEST_CASE("goroutines of a P that went out of service are still counted") {
-  support::bare_scheduler scheduler(2);
-  REQUIRE(scheduler.open() == 0);
   scheduler->ps[1].counts.created.add();
-  REQUIRE(scheduler->set_procs(1) == 0);
-  CHECK(scheduler->goroutine_count() == 1);
+  REQUIRE(scheduler->set_procs(1) == 0);  // those of a P that went out of service, too
+  CHECK(scheduler->goroutine_count() == 3);
 }
 
 TEST_CASE("in a child process a runtime starts no goroutine, and says what to do") {
@@ -177,10 +177,7 @@ TEST_CASE("an M that is vacated is the next that is given a thread") {
   support::bare_scheduler scheduler(1);
   REQUIRE(scheduler.open() == 0);
   thrum::sched::machine* m;
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    m = scheduler->new_m_locked();
-  }
+  m = support::with_idle_lock(scheduler)->new_m_locked();
   scheduler->vacate(*m);
   CHECK(scheduler->ms.with_thread() == 0);
   const thrum::sched::scoped guard(scheduler->idle.lock());
@@ -265,32 +262,24 @@ TEST_CASE("a thread is free that may still be made, idles or sleeps in the polle
   REQUIRE(scheduler->idle.take_m_locked() == m);
 }
 
-TEST_CASE("threads are short when loops are stopped and no thread is free") {
-  support::bare_scheduler scheduler(1, {.max_threads = 2});
-  REQUIRE(scheduler.open() == 0);
-  const thrum::sched::scoped guard(scheduler->idle.lock());
-  scheduler->new_m_locked();
-  scheduler->reserve.begin_stop();
-  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->new_m_locked();
-  CHECK(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->reserve.end_stop();
-  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->reserve.begin_stop();
-  scheduler->reserve.set_limit(1);  // with no more threads than Ps none can be kept
-  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-}
-
-TEST_CASE("new goroutines are looked at from the moment on in which the last thread is taken") {
+TEST_CASE("threads are short when loops are stopped and no thread is free; new goroutines are looked at") {
   support::bare_scheduler scheduler(1, {.max_threads = 2});
   REQUIRE(scheduler.open() == 0);
   const thrum::sched::scoped guard(scheduler->idle.lock());
   scheduler->new_m_locked();
   note_threads_locked(*scheduler);
   CHECK_FALSE(scheduler->reserve.is_active());
+  scheduler->reserve.begin_stop();
+  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
   scheduler->new_m_locked();
-  note_threads_locked(*scheduler);
+  CHECK(thrum::sched::is_short_of_threads(*scheduler));
+  scheduler->reserve.end_stop();
+  note_threads_locked(*scheduler);  // from the moment on in which the last thread is taken
   CHECK(scheduler->reserve.is_active());
+  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
+  scheduler->reserve.begin_stop();
+  scheduler->reserve.set_limit(1);  // with no more threads than Ps none can be kept
+  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
 }
 
 TEST_CASE(
@@ -312,4 +301,42 @@ TEST_CASE(
     (*each)->reserve.begin_stop();
     CHECK(thrum::sched::is_short_of_threads(**each) == (each == &real_one));
   }
+}
+
+TEST_CASE("schedulers are numbered as they are registered, and no number is given again") {
+  const auto number = [](thrum::runtime& of) { return of.scheduler().registered.number(); };
+  thrum::runtime first(support::with_procs(1));
+  const std::uint64_t firsts = number(first);
+  CHECK(firsts != 0);
+  std::optional<thrum::runtime> second(std::in_place, support::with_procs(1));
+  const std::uint64_t seconds = number(*second);
+  CHECK(seconds > firsts);
+  second.reset();
+  thrum::runtime third(support::with_procs(1));
+  CHECK(number(third) > seconds);
+  CHECK(number(first) == firsts);
+}
+
+TEST_CASE("a figure is what was added to it less what was taken") {
+  thrum::sched::figure<std::uint32_t> figure;
+  CHECK(figure.get() == 0);
+  figure.add();
+  figure.add(41);
+  CHECK(figure.get() == 42);
+  figure.take();
+  CHECK(figure.get() == 41);
+  figure.take(41);
+  CHECK(figure.get() == 0);
+}
+
+TEST_CASE("a counter counts an event once, whether or not it publishes it, and beyond 32 bits") {
+  thrum::sched::counter counter;
+  counter.add_release();
+  CHECK(counter.get() == 1);
+  counter.add();
+  counter.add_release();
+  CHECK(counter.get() == 3);
+  counter.add(0xFFFF'FFFF - 3);
+  counter.add_release();
+  CHECK(counter.get() == std::uint64_t{1} << 32);
 }

@@ -11,7 +11,7 @@
 using thrum::sched::is_lock_allowed;
 using thrum::sched::section;
 
-TEST_CASE("a thread is inside from the begin of the outermost section to its end") {
+TEST_CASE("a thread is inside from the begin of the outermost section to its end, on its own M") {
   support::bare_scheduler scheduler(1);
   support::pretended_m m(scheduler);
   CHECK_FALSE(m.is_inside());
@@ -23,17 +23,11 @@ TEST_CASE("a thread is inside from the begin of the outermost section to its end
       CHECK(m.is_inside());
     }
     CHECK(m.is_inside());
+    CHECK(outer.m() == &*m);
+    CHECK(&outer.this_m() == &*m);
+    CHECK(outer.g() == &m.g);
   }
   CHECK_FALSE(m.is_inside());
-}
-
-TEST_CASE("a section gives the M and the goroutine of the one that opens it") {
-  support::bare_scheduler scheduler(1);
-  support::pretended_m m(scheduler);
-  const section here;
-  CHECK(here.m() == &*m);
-  CHECK(&here.this_m() == &*m);
-  CHECK(here.g() == &m.g);
 }
 
 TEST_CASE("a goroutine with a P enters at once, from outside only") {
@@ -116,28 +110,22 @@ TEST_CASE("the monitor that wants a P has its answer before the section begins")
   CHECK(scheduler.answers == 2);
 }
 
-TEST_CASE("what a section runs outside is user's code, and the section goes on behind it") {
+TEST_CASE("what a section runs outside is user's code, unless it stands within another section") {
   support::bare_scheduler scheduler(1);
   support::pretended_m m(scheduler);
+  bool was_inside = true;
+  const auto look = [&] { was_inside = m.is_inside(); };
   {
     section here;
-    bool was_inside = true;
-    here.outside([&] { was_inside = m.is_inside(); });
+    here.outside(look);
     CHECK_FALSE(was_inside);
     CHECK(m.is_inside());
     CHECK(here.m() == &*m);
+    section inner;
+    inner.outside(look);
+    CHECK(was_inside);
   }
   CHECK_FALSE(m.is_inside());
-}
-
-TEST_CASE("a section within another one runs nothing outside of that") {
-  support::bare_scheduler scheduler(1);
-  support::pretended_m m(scheduler);
-  const section outer;
-  section inner;
-  bool was_inside = false;
-  inner.outside([&] { was_inside = m.is_inside(); });
-  CHECK(was_inside);
 }
 
 TEST_CASE("an exception that leaves what a section runs outside has left the section, too") {

@@ -194,10 +194,7 @@ TEST_CASE("a spare that got no thread holds back no P, and another may be made")
   scheduler_and_p one;
   one.open();
   machine& m = one.new_m();
-  {
-    const thrum::sched::scoped guard(one.scheduler->idle.lock());
-    REQUIRE(one.scheduler->ms.claim_spare_locked());
-  }
+  REQUIRE(support::with_idle_lock(one.scheduler)->ms.claim_spare_locked());
   one.scheduler->take_back(m);
   const thrum::sched::scoped guard(one.scheduler->idle.lock());
   CHECK_FALSE(one.scheduler->ms.holds_back());
@@ -234,10 +231,7 @@ TEST_CASE("a P that was held back goes to the thread of a goroutine that is boun
   bound.flags = thrum::sched::g_bound;
   bound.bound = own.get();
   one.scheduler->global.push_back(bound);
-  {
-    const thrum::sched::scoped guard(one.scheduler->idle.lock());
-    one.scheduler->ms.hold_back_locked(*one.p);
-  }
+  support::with_idle_lock(one.scheduler)->ms.hold_back_locked(*one.p);
   one.scheduler->release_held(true);
   CHECK(own->next_p == one.p);
   CHECK(own->park.is_set());
@@ -279,18 +273,12 @@ TEST_CASE("the last busy P that is handed off waits for the timers of those that
   thrum::sched::basic_timer<thrum::sched::traits> timer;
   processor& idle = scheduler->ps[0];
   idle.timers.add(timer, INT64_MAX / 2);
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    scheduler->put_idle_locked(idle);
-  }
+  support::with_idle_lock(scheduler)->put_idle_locked(idle);
   if (is_surplus) {
     REQUIRE(scheduler->set_procs(1) == 0);
   }
   const auto taker = scheduler.stray_m();
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    scheduler->idle.put_m_locked(*taker);
-  }
+  support::with_idle_lock(scheduler)->idle.put_m_locked(*taker);
   scheduler->hand_off(scheduler->ps[1]);
   CHECK(taker->next_p == &scheduler->ps[1]);
   CHECK(thrum::sched::timer_heap<thrum::sched::traits>::remove(timer));
@@ -312,10 +300,7 @@ TEST_CASE("of searchers that are Ms only no host is woken as one, but to look fo
   CHECK_FALSE(real.start_spinner(*one.scheduler, searchers::ms));
   CHECK_FALSE(host.m.spinning);
   CHECK(note.sleep_or_nudge(0) == thrum::os::note::wakening::nudge);
-  {
-    const thrum::sched::scoped guard(one.scheduler->idle.lock());
-    one.scheduler->idle.take_request();
-  }
+  support::with_idle_lock(one.scheduler)->idle.take_request();
   REQUIRE(one.scheduler->idle.claim_wake());
   CHECK(real.start_spinner(*one.scheduler, searchers::all));
   CHECK(host.m.spinning);
@@ -399,15 +384,9 @@ TEST_CASE("a spare is made unless there is one, one is on its way, or no more ma
   machine* const spare = real.make_spare(*one.scheduler);
   REQUIRE(spare != nullptr);
   CHECK(real.make_spare(*one.scheduler) == nullptr);  // it is on its way
-  {
-    const thrum::sched::scoped guard(one.scheduler->idle.lock());
-    one.scheduler->ms.end_spare_locked();
-  }
+  support::with_idle_lock(one.scheduler)->ms.end_spare_locked();
   CHECK(real.make_spare(*one.scheduler) != nullptr);
-  {
-    const thrum::sched::scoped guard(one.scheduler->idle.lock());
-    one.scheduler->ms.end_spare_locked();
-  }
+  support::with_idle_lock(one.scheduler)->ms.end_spare_locked();
   CHECK(real.make_spare(*one.scheduler) == nullptr);  // there are two
   one.scheduler->vacate(*spare);
   const auto first = one.scheduler.stray_m();

@@ -32,6 +32,12 @@ thrum::options shares_by_itself() {
 
 constexpr int share_of_calls = 128;
 
+void use_once(thrum::io::pipe& pipe) {
+  char byte = 0;
+  pipe.write("x");
+  pipe.read(std::span(&byte, 1));
+}
+
 /// How many operations, each of which is sure to succeed at once, go by between two turns of
 /// another goroutine, at the most.
 int longest_row(const std::function<void()>& operation) {
@@ -58,14 +64,14 @@ int longest_row(const std::function<void()>& operation) {
 
 }  // namespace
 
-TEST_CASE("a goroutine that writes to and reads from a pipe for ever lets others run") {
+TEST_CASE(
+    "a goroutine that uses a pipe, or waits for a ready descriptor, for ever lets others run") {
   support::with_runtime(shares_by_itself(), [] {
     thrum::io::pipe pipe;
-    char byte = 0;
-    CHECK(longest_row([&] {
-            pipe.write("x");
-            pipe.read(std::span(&byte, 1));
-          }) <= share_of_calls);
+    CHECK(longest_row([&] { use_once(pipe); }) <= share_of_calls);
+    pipe.write("x");
+    CHECK(longest_row([&] { thrum::io::wait_readable(pipe.reader().native_handle()); }) <=
+          share_of_calls + 1);
   });
 }
 
@@ -81,34 +87,17 @@ TEST_CASE("a goroutine that sends itself datagrams for ever lets others run") {
   });
 }
 
-TEST_CASE("a goroutine that reads from a file for ever lets others run") {
-  support::with_runtime(shares_by_itself(), [] {
-    const support::folder folder;
-    auto file = thrum::io::file::open((folder / "file").string(), thrum::io::open_mode::read_write |
-                                                                      thrum::io::open_mode::create);
-    file.write("x");
-    char byte = 0;
-    CHECK(longest_row([&] { file.read_at(std::span(&byte, 1), 0); }) <= share_of_calls + 1);
-  });
-}
-
-TEST_CASE("a goroutine that waits for ever for a ready foreign descriptor lets others run") {
-  support::with_runtime(shares_by_itself(), [] {
-    thrum::io::pipe pipe;
-    pipe.write("x");
-    CHECK(longest_row([&] { thrum::io::wait_readable(pipe.reader().native_handle()); }) <=
-          share_of_calls + 1);
-  });
-}
-
-TEST_CASE("large operations use up the share sooner") {
+TEST_CASE("a goroutine that reads from a file for ever lets others run, with large pieces sooner") {
   support::with_runtime(shares_by_itself(), [] {
     const support::folder folder;
     auto file = thrum::io::file::open((folder / "file").string(), thrum::io::open_mode::read_write |
                                                                       thrum::io::open_mode::create);
     std::vector<char> large(512 * 1024);
     file.write(std::string_view(large.data(), large.size()));
-    CHECK(longest_row([&] { file.read_at(std::span(large), 0); }) <= 3);
+    for (const std::size_t size : {std::size_t{1}, large.size()}) {
+      CHECK(longest_row([&] { file.read_at(std::span(large).first(size), 0); }) <=
+            (size == 1 ? share_of_calls + 1 : 3));
+    }
   });
 }
 
@@ -131,11 +120,9 @@ TEST_CASE("a goroutine whose descriptor becomes ready goes before those that nev
     for (int i = 0; i != flooders; ++i) {
       group.go([&] {
         thrum::io::pipe pipe;
-        char byte = 0;
         ++begun;
         for (int* n = &before; !over && *n < a_turn_of_each; ++*n) {
-          pipe.write("x");
-          pipe.read(std::span(&byte, 1));
+          use_once(pipe);
           n = begun == flooders ? &operations : &before;
         }
       });
@@ -176,9 +163,8 @@ int operations_until_back(const std::function<void(thrum::io::pipe&)>& first) {
   thrum::io::pipe own;
   question.write("x");
   int operations = 0;
-  for (char byte = 0; !back && operations != too_many; ++operations) {
-    own.write("x");
-    own.read(std::span(&byte, 1));
+  for (; !back && operations != too_many; ++operations) {
+    use_once(own);
   }
   waiter.join();
   return operations;
@@ -188,19 +174,9 @@ constexpr int most_of_a_slice = 30 * share_of_calls;  // two calls each of a who
 
 }  // namespace
 
-TEST_CASE(
-    "a goroutine that moved much data before its wait takes turns with one that never waits") {
+TEST_CASE("a goroutine takes turns with one that never waits, or goes first if it moved no data") {
   support::with_runtime(shares_by_itself(), [] {
-    CHECK(operations_until_back([](thrum::io::pipe& own) {
-            char byte = 0;
-            own.write("x");
-            own.read(std::span(&byte, 1));
-          }) >= most_of_a_slice);
-  });
-}
-
-TEST_CASE("a goroutine whose calls moved no data goes before one that never waits") {
-  support::with_runtime(shares_by_itself(), [] {
+    CHECK(operations_until_back(&use_once) >= most_of_a_slice);
     CHECK(operations_until_back([](thrum::io::pipe& own) {
             thrum::io::wait_writable(own.writer().native_handle());
           }) < most_of_a_slice);
@@ -212,11 +188,8 @@ TEST_CASE("a goroutine that had to give way runs again, though others never wait
     constexpr int too_many = 100'000;
     int operations = 0;
     auto flooder = thrum::spawn([&] {
-      thrum::io::pipe pipe;
-      char byte = 0;
-      for (; operations != 4 * share_of_calls; ++operations) {
-        pipe.write("x");
-        pipe.read(std::span(&byte, 1));
+      for (thrum::io::pipe pipe; operations != 4 * share_of_calls; ++operations) {
+        use_once(pipe);
       }
     });
     bool over = false;

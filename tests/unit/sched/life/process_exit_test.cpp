@@ -6,8 +6,10 @@
 
 #include <thrum/sched/life/process_exit.hpp>
 
+#include <thrum/sched/core/exit_state.hpp>
 #include <thrum/sched/run/frozen.hpp>
 
+#include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
@@ -152,3 +154,13 @@ TEST_CASE("the thread that exits waits for a look at all stacks to be over, but 
 }
 
 TEST_CASE("nobody exits in a process that does not") { CHECK_FALSE(process_exit::is_mine()); }
+
+TEST_CASE("a scheduler knows that the process exits once it is held for that, and others do not") {
+  support::bare_scheduler held(1);
+  support::bare_scheduler other(1);
+  REQUIRE(held.open() == 0);
+  CHECK_FALSE(held->exit.has_begun());
+  thrum::sched::process_exit::hold(*held);
+  CHECK(held->exit.has_begun());
+  CHECK_FALSE(other->exit.has_begun());
+}

@@ -59,24 +59,12 @@ std::uint32_t deque_start() {
 
 }  // namespace
 
-TEST_CASE("an owner takes back what it has forked, newest first") {
-  one_deque own(deque_start());
-  half halves[3];
-  for (half& each : halves) {
-    REQUIRE(own.deque.push(each));
-  }
-  for (int i = 0; i != 3; ++i) {
-    CHECK(own.take_back());
-  }
-  CHECK(own.deque.is_drained());
-  CHECK(own.steal() == nullptr);
-}
-
-TEST_CASE("an entry that a thief claims and does not want stays its owner's") {
+TEST_CASE("an entry that a thief claims and does not want, or may not take, stays its owner's") {
   one_deque own(deque_start());
   half halves[2];
   REQUIRE(own.deque.push(halves[0]));
   REQUIRE(own.deque.push(halves[1]));
+  CHECK(own.list.steal([] { return false; }, [](half&) {}) == nullptr);
   {
     const thrum::sched::scoped guard(own.list.lock());
     CHECK(own.deque.steal_locked([] { return false; }) == nullptr);
@@ -101,27 +89,22 @@ TEST_CASE("a thief sees what the owner had done when it added the entry, and may
   CHECK(own.deque.pop());
 }
 
-TEST_CASE("nothing is stolen where the thief may not") {
-  one_deque own;
-  half one;
-  REQUIRE(own.deque.push(one));
-  CHECK(own.list.steal([] { return false; }, [](half&) {}) == nullptr);
-  CHECK(own.take_back());
-}
-
-TEST_CASE("a thief takes the oldest half, and the owner learns of it when it comes to that one") {
+TEST_CASE("a thief takes the oldest half, its owner the newest, and learns which were stolen") {
   one_deque own(deque_start());
   half halves[4];
-  for (half& each : halves) {
-    REQUIRE(own.deque.push(each));
+  for (const int stolen : {0, 2}) {
+    for (half& each : halves) {
+      REQUIRE(own.deque.push(each));
+    }
+    for (int i = 0; i != stolen; ++i) {
+      CHECK(own.steal() == &halves[i]);
+    }
+    for (int i = 0; i != 4; ++i) {
+      CHECK(own.take_back() == (i < 4 - stolen));
+    }
+    CHECK(own.deque.is_drained());
+    CHECK(own.steal() == nullptr);
   }
-  CHECK(own.steal() == &halves[0]);
-  CHECK(own.steal() == &halves[1]);
-  CHECK(own.take_back());
-  CHECK(own.take_back());
-  CHECK(!own.take_back());
-  CHECK(!own.take_back());
-  CHECK(own.deque.is_drained());
 }
 
 TEST_CASE("a deque is full with one slot free, and has room again for what was stolen") {
@@ -190,7 +173,8 @@ TEST_CASE(
   list.remove(own);
 }
 
-TEST_CASE("deques with nothing to give are put aside when a search has passed many of them") {
+TEST_CASE(
+    "deques with nothing to give are put aside, and found again with what their owner pushes") {
   fork_list list;
   std::vector<std::unique_ptr<fork_deque>> deques;
   for (int i = 0; i != 20; ++i) {
@@ -205,22 +189,7 @@ TEST_CASE("deques with nothing to give are put aside when a search has passed ma
   CHECK(deques[3]->pop());
   CHECK(!list.has_work());
   CHECK(list.listed() == 0);
-  CHECK(!list.has_work());
-  for (auto& each : deques) {
-    list.remove(*each);
-  }
-}
-
-TEST_CASE("a deque that was put aside is found again with what its owner pushes") {
-  fork_list list;
-  std::vector<std::unique_ptr<fork_deque>> deques;
-  for (int i = 0; i != 20; ++i) {
-    deques.push_back(std::make_unique<fork_deque>(list));
-    list.add(*deques.back());
-  }
   CHECK(list.steal([](half&) {}) == nullptr);
-  CHECK(list.listed() == 0);
-  half one;
   REQUIRE(deques[7]->push(one));
   REQUIRE(deques[7]->is_aside());
   list.list_again(*deques[7]);

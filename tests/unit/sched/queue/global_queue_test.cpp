@@ -24,6 +24,8 @@ struct queued {
 
 using queue = thrum::sched::global_queue<queued, thrum::sched::traits>;
 
+bool is_on_1(const queued& i) { return i.cpu == 1; }
+
 }  // namespace
 
 TEST_CASE("the global queue gives in the order in which it took", "[global_queue]") {
@@ -88,10 +90,9 @@ TEST_CASE("of preempted goroutines whose turn it is, one that suits goes first",
   for (auto& i : items) {
     q.push_preempted(i, false);
   }
-  const auto is_on_1 = [](const queued& i) { return i.cpu == 1; };
-  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);
-  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[3]);
-  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[0]);
+  for (const std::size_t next : {1U, 3U, 0U}) {
+    REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[next]);
+  }
   REQUIRE(q.size() == 1);
 }
 
@@ -103,10 +104,9 @@ TEST_CASE("a preempted goroutine is passed over only so many times", "[global_qu
     q.push_preempted(i, false);
   }
   items[0].cpu = 0;
-  const auto is_on_1 = [](const queued& i) { return i.cpu == 1; };
-  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);
-  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[2]);
-  REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[0]);
+  for (const std::size_t next : {1U, 2U, 0U}) {
+    REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[next]);
+  }
   q.push_preempted(items[0], true);
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[3]);  // it counts from 0 again
 }
@@ -115,7 +115,6 @@ TEST_CASE("no preempted goroutine goes before one that waits in front of it", "[
   queue q;
   std::array<queued, 3> items;
   items[2].cpu = 1;
-  const auto is_on_1 = [](const queued& i) { return i.cpu == 1; };
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == nullptr);
   q.push_back(items[0]);
   q.push_preempted(items[2], false);
@@ -173,14 +172,22 @@ TEST_CASE("preempted goroutines take turns with those that have given way", "[gl
   REQUIRE(q.take_preempted_in_turn(any, 100) != nullptr);
 }
 
-TEST_CASE("an item that has given way is found out of turn", "[global_queue]") {
+TEST_CASE("what has given way or has returned is found out of turn", "[global_queue]") {
   queue q;
   std::array<queued, 3> behind;
   for (auto& i : behind) {
     q.push_behind(i);
   }
   behind[1].cpu = 7;
-  REQUIRE(q.take([](const queued& each) { return each.cpu == 7; }) == &behind[1]);
+  const auto is_on_7 = [](const queued& each) { return each.cpu == 7; };
+  REQUIRE(q.take(is_on_7) == &behind[1]);
+  REQUIRE(q.size() == 2);
+  queued returned;
+  returned.cpu = 7;
+  queue::queue all;
+  all.push_back(&returned);
+  q.append_returned(std::move(all));
+  REQUIRE(q.take(is_on_7) == &returned);
   REQUIRE(q.size() == 2);
 }
 
@@ -221,15 +228,4 @@ TEST_CASE("an item that has returned comes at the latest after three others", "[
   REQUIRE(q.pop() == &others[2]);
   REQUIRE(q.pop() == &returned);
   REQUIRE(q.pop() == &others[3]);
-}
-
-TEST_CASE("an item that has returned is found out of turn", "[global_queue]") {
-  queue q;
-  queued returned;
-  returned.cpu = 7;
-  queue::queue all;
-  all.push_back(&returned);
-  q.append_returned(std::move(all));
-  REQUIRE(q.take([](const queued& each) { return each.cpu == 7; }) == &returned);
-  CHECK(q.empty());
 }

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 #include <thrum/sched/queue/lock.hpp>
+#include <thrum/sched/queue/scoped.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -97,3 +99,37 @@ TEST_CASE("a waiter that has turned often enough sleeps now and then", "[lock]")
   // Ten naps of 50 us, which the system does not cut short; a pause takes less than a tenth of one.
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::microseconds(10 * 50));
 }
+
+namespace {
+
+struct lock_that_counts {
+  void lock() { ++locked; }
+  void unlock() { ++unlocked; }
+  int locked = 0;
+  int unlocked = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a lock is held to the end of the block that takes it") {
+  lock_that_counts lock;
+  {
+    const thrum::sched::scoped guard(lock);
+    CHECK(lock.locked == 1);
+    CHECK(lock.unlocked == 0);
+  }
+  CHECK(lock.unlocked == 1);
+}
+
+#if THRUM_EXCEPTIONS
+TEST_CASE("a lock is let go when an exception leaves the block that took it") {
+  lock_that_counts lock;
+  try {
+    const thrum::sched::scoped guard(lock);
+    throw std::runtime_error("on its way");
+  } catch (const std::runtime_error&) {
+    CHECK(lock.unlocked == 1);
+  }
+  CHECK(lock.locked == 1);
+}
+#endif

@@ -25,49 +25,26 @@ bool look_once(turn_at_poller& turn, std::int64_t then) {
 
 }  // namespace
 
-TEST_CASE("while one thread sleeps in the poller no other gets the turn") {
+TEST_CASE("while one thread sleeps in the poller no other gets the turn, nor takes its time") {
   turn_at_poller turn;
   CHECK_FALSE(turn.somebody_sleeps());
   REQUIRE(turn.begin_sleep(some_time));
   CHECK(turn.somebody_sleeps());
-  CHECK_FALSE(turn.begin_sleep(some_time));
-  turn.end_sleep(1);
-  CHECK_FALSE(turn.somebody_sleeps());
-  CHECK(turn.begin_sleep(some_time));
-}
-
-TEST_CASE("a thread that is refused the turn leaves the sleeper its time") {
-  turn_at_poller turn;
-  REQUIRE(turn.begin_sleep(some_time));
-  REQUIRE_FALSE(turn.begin_sleep(2 * some_time));
-  CHECK_FALSE(turn.oversleeps(some_time + 1));
-}
-
-TEST_CASE("a thread that sleeps until some time oversleeps an earlier timer and no later one") {
-  turn_at_poller turn;
-  REQUIRE(turn.begin_sleep(some_time));
-  CHECK(turn.oversleeps(some_time - 1));
+  CHECK_FALSE(turn.begin_sleep(2 * some_time));
+  CHECK_FALSE(look_once(turn, 1));
+  CHECK(turn.somebody_sleeps());
+  CHECK(turn.oversleeps(some_time - 1));  // an earlier timer, and no later one
   CHECK_FALSE(turn.oversleeps(some_time));
   CHECK_FALSE(turn.oversleeps(some_time + 1));
-}
-
-TEST_CASE("a thread that sleeps for ever in the poller oversleeps every timer") {
-  turn_at_poller turn;
-  REQUIRE(turn.begin_sleep(some_time));
   turn.end_sleep(1);
+  CHECK_FALSE(turn.somebody_sleeps());
+  CHECK(turn.oversleeps(some_time + 1));  // rather once too often while the sleeper leaves
   REQUIRE(turn.begin_sleep(turn_at_poller::for_ever));
   CHECK(turn.oversleeps(some_time));
   CHECK(turn.oversleeps(INT64_MAX - 1));
 }
 
-TEST_CASE("who asks while the sleeper leaves the poller rather wakes it once too often") {
-  turn_at_poller turn;
-  REQUIRE(turn.begin_sleep(some_time));
-  turn.end_sleep(1);
-  CHECK(turn.oversleeps(some_time + 1));
-}
-
-TEST_CASE("a poll is due when the last one is old enough, and never while a thread sleeps there") {
+TEST_CASE("a poll is due, once, when the last one is old enough, and never while a thread sleeps") {
   turn_at_poller turn;
   REQUIRE(turn.begin_sleep(turn_at_poller::for_ever));
   CHECK_FALSE(turn.is_due(INT64_MAX, 10));
@@ -76,41 +53,26 @@ TEST_CASE("a poll is due when the last one is old enough, and never while a thre
   turn.end_sleep(some_time);
   CHECK_FALSE(turn.is_due(some_time + 9, 10));
   CHECK(turn.is_due(some_time + 10, 10));
-}
-
-TEST_CASE("a poll that is due is taken once") {
-  turn_at_poller turn;
-  turn.end_sleep(some_time);
   CHECK_FALSE(turn.take_if_due(some_time + 9, 10));
   CHECK(turn.take_if_due(some_time + 10, 10));
   CHECK_FALSE(turn.take_if_due(some_time + 11, 10));
+  REQUIRE(look_once(turn, 2 * some_time));  // counts as the last poll
+  CHECK_FALSE(turn.is_due(2 * some_time + 9, 10));
+  CHECK(look_once(turn, 3 * some_time));
 }
 
-TEST_CASE("a look at the poller counts as the last poll") {
-  turn_at_poller turn;
-  REQUIRE(look_once(turn, some_time));
-  CHECK_FALSE(turn.is_due(some_time + 9, 10));
-  CHECK(look_once(turn, 2 * some_time));
-}
-
-TEST_CASE("nobody looks at the poller while a thread sleeps there") {
-  turn_at_poller turn;
-  REQUIRE(turn.begin_sleep(some_time));
-  CHECK_FALSE(look_once(turn, 1));
-  CHECK(turn.somebody_sleeps());
-}
-
-TEST_CASE("one thread at a time looks at the poller") {
+TEST_CASE(
+    "one thread at a time looks at the poller, and one that goes to sleep then is not forgotten") {
   turn_at_poller turn;
   bool second = true;
-  REQUIRE(turn.look([&] { second = look_once(turn, 1); }, [] { return some_time; }));
-  CHECK_FALSE(second);
-}
-
-TEST_CASE("a thread that goes to sleep in the poller during a look is not forgotten") {
-  turn_at_poller turn;
   bool sleeps = false;
-  REQUIRE(turn.look([&] { sleeps = turn.begin_sleep(some_time); }, [] { return some_time; }));
+  REQUIRE(turn.look(
+      [&] {
+        second = look_once(turn, 1);
+        sleeps = turn.begin_sleep(some_time);
+      },
+      [] { return some_time; }));
+  CHECK_FALSE(second);
   REQUIRE(sleeps);
   CHECK(turn.somebody_sleeps());
 }
@@ -126,24 +88,22 @@ TEST_CASE(
   CHECK_FALSE(turn.note_if_left_alone(some_time + 2 * interval_of_looks));
 }
 
-TEST_CASE("that a poller was left alone is known for a second") {
+TEST_CASE(
+    "that a poller was left alone is known for a second, and no turn of a busy processor does") {
   constexpr std::int64_t second = 1'000'000'000;
-  turn_at_poller turn;
-  REQUIRE(look_once(turn, some_time));  // the first look of all
-  std::int64_t seen = some_time + 2 * interval_of_looks;
-  CHECK_FALSE(turn.was_left_alone(some_time));
-  SECTION("seen by the monitor") { REQUIRE(turn.note_if_left_alone(seen)); }
-  SECTION("seen by who looks next") { REQUIRE(look_once(turn, seen)); }
-  SECTION("seen by the monitor that looks itself") {
-    REQUIRE(turn.take_if_due(seen, interval_of_looks));
+  for (int who = 0; who != 3; ++who) {
+    INFO((who == 0   ? "the monitor notes it"
+          : who == 1 ? "the monitor looks"
+                     : "a processor looks"));
+    turn_at_poller turn;
+    REQUIRE(look_once(turn, some_time));  // the first look of all
+    REQUIRE(look_once(turn, some_time + 2 * interval_of_looks - 1));
+    CHECK_FALSE(turn.was_left_alone(some_time + 2 * interval_of_looks));
+    const std::int64_t seen = some_time + 4 * interval_of_looks;
+    REQUIRE((who == 0   ? turn.note_if_left_alone(seen)
+             : who == 1 ? turn.take_if_due(seen, interval_of_looks)
+                        : look_once(turn, seen)));
+    CHECK(turn.was_left_alone(seen + second - 1));
+    CHECK_FALSE(turn.was_left_alone(seen + second));
   }
-  CHECK(turn.was_left_alone(seen + second - 1));
-  CHECK_FALSE(turn.was_left_alone(seen + second));
-}
-
-TEST_CASE("looks of a busy processor do not leave the poller alone") {
-  turn_at_poller turn;
-  REQUIRE(look_once(turn, some_time));
-  REQUIRE(look_once(turn, some_time + 2 * interval_of_looks - 1));
-  CHECK_FALSE(turn.was_left_alone(some_time + 2 * interval_of_looks));
 }

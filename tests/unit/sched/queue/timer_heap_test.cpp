@@ -94,35 +94,42 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
   }
 }
 
-TEST_CASE("a stopped timer leaves its entry, and a later time revives it", "[timer_heap]") {
-  heap timers;
-  timer t;
-  timers.add(t, 10);
-  REQUIRE(heap::remove(t));
-  REQUIRE(timers.size() == 1);
-  REQUIRE(timers.armed() == 0);
-  REQUIRE(timers.add(t, 20) == heap::added::later);
-  REQUIRE(timers.size() == 1);
-  REQUIRE(timers.armed() == 1);
-  REQUIRE(timers.run_due(15) == 0);
-  REQUIRE(timers.earliest() == 20);
-  REQUIRE(timers.run_due(20) == 1);
-  REQUIRE(t.fired == 1);
-}
-
-TEST_CASE("an earlier time than that of the entry that was left moves the entry", "[timer_heap]") {
-  heap timers;
-  timer first;
-  timer t;
-  timers.add(first, 50);
-  timers.add(t, 100);
-  REQUIRE(heap::remove(t));
-  REQUIRE(timers.add(t, 10) == heap::added::earliest);
-  REQUIRE(timers.size() == 2);
-  REQUIRE(timers.earliest() == 10);
-  REQUIRE(timers.run_due(10) == 1);
-  REQUIRE(t.fired == 1);
-  REQUIRE(first.fired == 0);
+TEST_CASE("a stopped timer leaves its entry, which a new time revives and moves", "[timer_heap]") {
+  constexpr struct {
+    std::int64_t first;  // of another timer; 0: there is none
+    std::int64_t before;
+    std::int64_t after;
+    heap::added added;
+    std::int64_t earliest;
+  } rows[] = {{0, 10, 20, heap::added::later, 20},
+              {50, 100, 10, heap::added::earliest, 10},
+              {10, 100, 20, heap::added::later, 10}};
+  for (const auto& row : rows) {
+    heap timers;
+    timer first;
+    timer t;
+    const std::size_t others = row.first != 0 ? 1 : 0;
+    if (others != 0) {
+      timers.add(first, row.first);
+    }
+    timers.add(t, row.before);
+    REQUIRE(heap::remove(t));
+    CHECK_FALSE(heap::remove(t));
+    CHECK(timers.size() == 1 + others);
+    CHECK(timers.armed() == others);
+    CHECK(timers.add(t, row.after) == row.added);
+    CHECK(timers.size() == 1 + others);
+    CHECK(timers.armed() == 1 + others);
+    if (others == 0) {
+      CHECK(timers.run_due(row.after - 5) == 0);
+    }
+    CHECK(timers.earliest() == row.earliest);
+    const bool both = others != 0 && row.first <= row.after;
+    CHECK(timers.run_due(row.after) == (both ? 2U : 1U));
+    CHECK(t.fired == 1);
+    CHECK(first.fired == (both ? 1 : 0));
+    heap::detach(first);
+  }
 }
 
 TEST_CASE("a timer is revived in the heap that has its entry, and add says so", "[timer_heap]") {
@@ -140,24 +147,15 @@ TEST_CASE("a timer is revived in the heap that has its entry, and add says so", 
   REQUIRE(left_in.run_due(200) == 1);
 }
 
-TEST_CASE("a timer that is revived behind an earlier one wakes no sleeper", "[timer_heap]") {
-  heap timers;
-  timer first;
-  timer t;
-  timers.add(first, 10);
-  timers.add(t, 100);
-  REQUIRE(heap::remove(t));
-  REQUIRE(timers.add(t, 20) == heap::added::later);
-  REQUIRE(timers.earliest() == 10);
-}
-
-TEST_CASE("the entry of a timer that stays stopped goes when its time comes", "[timer_heap]") {
+TEST_CASE("a timer that stays stopped does not fire: its entry goes when its time comes",
+          "[timer_heap]") {
   heap timers;
   timer t;
   timers.add(t, 10);
   REQUIRE(heap::remove(t));
   REQUIRE(timers.run_due(10) == 0);
   REQUIRE(timers.size() == 0);
+  REQUIRE(t.fired == 0);
   REQUIRE(timers.add(t, 30) == heap::added::earliest);
   REQUIRE(timers.run_due(30) == 1);
 }
@@ -176,35 +174,36 @@ TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[tim
   REQUIRE(timers.earliest() == heap::never);
 }
 
-TEST_CASE("the entry that fills the place of a removed one goes up if it is due before its parent",
+TEST_CASE("the entry that fills the place of a removed one goes up or down to its place",
           "[timer_heap]") {
-  heap timers;
   // None is due before its parent, so they stand in the order of the array: 1 to 4 are below 0, 5 to 8 below 1, and so on.
-  constexpr std::array<std::int64_t, 17> due{1,   100, 10,  10,  10,  110, 110, 110, 110,
-                                             110, 110, 110, 110, 110, 110, 110, 20};
-  std::array<timer, due.size()> all;
-  for (std::size_t i = 0; i != all.size(); ++i) {
-    timers.add(all[i], due[i]);
+  const struct {
+    std::vector<std::int64_t> due;
+    std::size_t removed;
+    std::size_t fire_first;
+    std::int64_t until;
+    std::int64_t next;
+  } rows[] = {
+      // The last one is due before its new parent.
+      {{1, 100, 10, 10, 10, 110, 110, 110, 110, 110, 110, 110, 110, 110, 110, 110, 20},
+       5,
+       5,
+       20,
+       100},
+      {{1, 10, 90, 90, 90, 11, 12, 13, 14, 100}, 1, 5, 14, 90},  // after a child
+  };
+  for (const auto& row : rows) {
+    heap timers;
+    std::vector<timer> all(row.due.size());
+    for (std::size_t i = 0; i != all.size(); ++i) {
+      timers.add(all[i], row.due[i]);
+    }
+    REQUIRE(heap::detach(all[row.removed]));
+    CHECK(timers.run_due(row.until) == row.fire_first);
+    CHECK(all.back().fired == (row.due.back() <= row.until ? 1 : 0));
+    CHECK(timers.earliest() == row.next);
+    CHECK(timers.run_due(110) == all.size() - 1 - row.fire_first);
   }
-  REQUIRE(heap::detach(all[5]));
-  CHECK(timers.run_due(20) == 5);
-  CHECK(all.back().fired == 1);
-  CHECK(timers.earliest() == 100);
-  CHECK(timers.run_due(110) == 11);
-}
-
-TEST_CASE("the entry that fills the place of a removed one goes down if it is due after a child",
-          "[timer_heap]") {
-  heap timers;
-  constexpr std::array<std::int64_t, 10> due{1, 10, 90, 90, 90, 11, 12, 13, 14, 100};
-  std::array<timer, due.size()> all;
-  for (std::size_t i = 0; i != all.size(); ++i) {
-    timers.add(all[i], due[i]);
-  }
-  REQUIRE(heap::detach(all[1]));
-  CHECK(timers.run_due(14) == 5);
-  CHECK(timers.earliest() == 90);
-  CHECK(timers.run_due(100) == 4);
 }
 
 TEST_CASE("a heap agrees with a list of times over random operations, and as it grows",
@@ -248,14 +247,6 @@ TEST_CASE("a heap agrees with a list of times over random operations, and as it 
   timers.discard_all();
 }
 
-TEST_CASE("a time before all times is due at once", "[timer_heap]") {
-  heap timers;
-  timer t;
-  timers.add(t, std::numeric_limits<std::int64_t>::min() + 1);
-  REQUIRE(timers.armed() == 1);
-  REQUIRE(timers.run_due(1) == 1);
-}
-
 TEST_CASE("a heap that is discarded tells the armed timers, and no others", "[timer_heap]") {
   heap timers;
   struct counted : basic_timer {
@@ -280,21 +271,12 @@ TEST_CASE("only the first of the timers that are due together is told that it is
   heap timers;
   timer a;
   timer b;
-  timers.add(a, 5);
+  timers.add(a, std::numeric_limits<std::int64_t>::min() + 1);  // at once
   timers.add(b, 6);
+  REQUIRE(timers.armed() == 2);
   REQUIRE(timers.run_due(10) == 2);
   REQUIRE(a.was_first);
   REQUIRE_FALSE(b.was_first);
-}
-
-TEST_CASE("a removed timer does not fire, and removing it again says so", "[timer_heap]") {
-  heap timers;
-  timer t;
-  timers.add(t, 5);
-  REQUIRE(heap::remove(t));
-  REQUIRE_FALSE(heap::remove(t));
-  REQUIRE(timers.run_due(10) == 0);
-  REQUIRE(t.fired == 0);
 }
 
 TEST_CASE("taking over another heap moves each timer and keeps the order", "[timer_heap]") {

@@ -29,13 +29,17 @@ void arm_due(processor& p, timer_to_attend& timer) {
 
 }  // namespace
 
-TEST_CASE("a slice that is to end ends: what stands in runnext goes behind the others") {
+TEST_CASE(
+    "a slice that is to end ends: what stands in runnext goes behind the others, and only then") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   goroutine& first = scheduler.g();
   goroutine& heir = scheduler.g();
-  scheduler.push(0, first);
   scheduler.set_runnext(0, heir);
+  m.p->attention |= thrum::sched::attention_timers;
+  CHECK(attend(m));
+  CHECK(m.p->queue.peek_runnext() == &heir);
+  scheduler.push(0, first);
   const std::uint32_t tick = m.p->schedule_tick.get();
   m.p->attention |= thrum::sched::attention_preempt;
   CHECK(attend(m));
@@ -44,16 +48,6 @@ TEST_CASE("a slice that is to end ends: what stands in runnext goes behind the o
   CHECK(m.p->queue.take_runnext() == nullptr);
   CHECK(m.p->queue.pop() == &first);
   CHECK(m.p->queue.pop() == &heir);
-}
-
-TEST_CASE("a processor of which no end of slice is asked keeps its runnext") {
-  support::lone_scheduler scheduler(1);
-  machine& m = scheduler.holder_of(0);
-  goroutine& heir = scheduler.g();
-  scheduler.set_runnext(0, heir);
-  m.p->attention |= thrum::sched::attention_timers;
-  CHECK(attend(m));
-  CHECK(m.p->queue.take_runnext() == &heir);
 }
 
 TEST_CASE("a processor that is to retire leaves its goroutines to the others and is gone") {

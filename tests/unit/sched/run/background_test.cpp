@@ -77,34 +77,28 @@ TEST_CASE("who makes a goroutine of background priority ready wakes an idle proc
   CHECK(scheduler.started() == 1);
 }
 
-TEST_CASE("a search takes what is of background priority when it has found nothing else") {
-  support::lone_scheduler scheduler(1);
-  machine& m = scheduler.holder_of(0);
-  const support::on_m here(m);
-  goroutine& low = low_g(scheduler);
-  goroutine& own = scheduler.g();
-  goroutine& shared = scheduler.g();
-  ready(low);
-  ready(own);
-  scheduler->global.push_back(shared);
-  CHECK(find_work(m) == &own);
-  CHECK(find_work(m) == &shared);
-  CHECK_FALSE(shows_low(*m.p));
-  CHECK(find_work(m) == &low);
-  CHECK(shows_low(*m.p));
-}
-
-TEST_CASE("a search takes what waits at others before what is of background priority") {
+TEST_CASE("a search takes what is of background priority when it has found nothing else anywhere") {
   support::lone_scheduler scheduler(2);
   machine& m = scheduler.holder_of(0);
   scheduler.holder_of(1);
   const support::on_m here(m);
   goroutine& low = low_g(scheduler);
+  goroutine& own = scheduler.g();
+  goroutine& shared = scheduler.g();
   goroutine& theirs = scheduler.g();
   ready(low);
+  ready(own);
+  scheduler->global.push_back(shared);
   scheduler.push(1, theirs);
+  CHECK(find_work(m) == &own);
+  CHECK(find_work(m) == &shared);
   CHECK(find_work(m) == &theirs);
+  CHECK_FALSE(shows_low(*m.p));
   CHECK(find_work(m) == &low);
+  CHECK(shows_low(*m.p));
+  ready(scheduler.g());
+  find_work(m);
+  CHECK_FALSE(shows_low(*m.p));
 }
 
 TEST_CASE("background goroutines follow each other without a search, unless somebody wants one") {
@@ -122,23 +116,9 @@ TEST_CASE("background goroutines follow each other without a search, unless some
   CHECK(find_work(m) == &first);
   scheduler.push(1, theirs);
   CHECK(find_work(m) == &second);
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    scheduler->idle.ask_for_spinner_locked();
-  }
+  support::with_idle_lock(scheduler)->idle.ask_for_spinner_locked();
   CHECK(find_work(m) == &theirs);
   CHECK(find_work(m) == &third);
-}
-
-TEST_CASE("the next search forgets that a goroutine of background priority ran") {
-  support::lone_scheduler scheduler(1);
-  machine& m = scheduler.holder_of(0);
-  const support::on_m here(m);
-  ready(low_g(scheduler));
-  find_work(m);
-  ready(scheduler.g());
-  find_work(m);
-  CHECK_FALSE(shows_low(*m.p));
 }
 
 TEST_CASE("of a processor that always has others background goroutines get one turn of 61") {
@@ -177,7 +157,7 @@ TEST_CASE("the turn of the global queue comes after that of the background, and 
   CHECK(turns_until_another(scheduler, m, busy).first == &second);
 }
 
-TEST_CASE("a processor that is asked for a turn of the background gives it at once") {
+TEST_CASE("a processor that is asked for a turn of the background gives it at once, if one waits") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   const support::on_m here(m);
@@ -188,6 +168,7 @@ TEST_CASE("a processor that is asked for a turn of the background gives it at on
   m.p->attention.fetch_or(thrum::sched::attention_share);
   CHECK(find_work(m) == &low);
   CHECK(shows_low(*m.p));
+  m.p->attention.fetch_or(thrum::sched::attention_share);
   CHECK(find_work(m) == &own);
 }
 
@@ -212,16 +193,6 @@ TEST_CASE(
   }
   CHECK(queue.pop() == &interrupted);
   CHECK(queue.empty());
-}
-
-TEST_CASE("a processor that is asked for a turn of the background goes on if none waits") {
-  support::lone_scheduler scheduler(1);
-  machine& m = scheduler.holder_of(0);
-  const support::on_m here(m);
-  goroutine& own = scheduler.g();
-  ready(own);
-  m.p->attention.fetch_or(thrum::sched::attention_share);
-  CHECK(find_work(m) == &own);
 }
 
 TEST_CASE("a processor shows the priority of the goroutine that goes on with it") {

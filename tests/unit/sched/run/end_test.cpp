@@ -3,6 +3,8 @@
 
 #include <thrum/sched/run/end.hpp>
 
+#include <thrum.hpp>
+#include <thrum/sched/run/exit.hpp>
 #include <thrum/sched/run/start.hpp>
 
 #include "support/catch.hpp"
@@ -10,8 +12,12 @@
 #include "support/lone_scheduler.hpp"
 #include "support/with_runtime.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace {
@@ -59,40 +65,30 @@ TEST_CASE("a dead goroutine with a stack of another size goes back to the pool a
   CHECK(scheduler->pool->take(larger) == &g);
 }
 
-TEST_CASE("a goroutine without a handle is counted at its end and used again") {
+TEST_CASE("a goroutine is counted at its end, and used again once its handle has given it back") {
+  const auto join = GENERATE(join_state::none, join_state::running, join_state::detached);
   support::lone_scheduler scheduler(1);
   thrum::sched::machine& m = scheduler.holder_of(0);
-  goroutine& g = ended(scheduler, join_state::none);
+  goroutine& g = ended(scheduler, join);
   m.p->counts.created.add();
-  REQUIRE(commit_end(m, g, nullptr));
-  CHECK(scheduler->goroutine_count() == 0);
-  CHECK(g.status == thrum::sched::g_status::dead);
-  CHECK(m.p->free_gs.front() == &g);
-}
-
-TEST_CASE("a goroutine with a handle is done at its end, and its handle's to give back") {
-  support::lone_scheduler scheduler(1);
-  thrum::sched::machine& m = scheduler.holder_of(0);
-  goroutine& g = ended(scheduler, join_state::running);
-  m.p->counts.created.add();
-  REQUIRE(commit_end_joined(m, g, nullptr));
-  CHECK(g.join == join_state::done);
-  CHECK(scheduler->goroutine_count() == 0);
-  CHECK(m.p->free_gs.size() == 0);
-  scheduler->pool->put_from_handle(g);
-}
-
-TEST_CASE("a goroutine whose handle lets go while it ends runs once more") {
-  support::lone_scheduler scheduler(1);
-  thrum::sched::machine& m = scheduler.holder_of(0);
-  goroutine& g = ended(scheduler, join_state::detached);
-  m.p->counts.created.add();
-  CHECK_FALSE(commit_end_joined(m, g, nullptr));
-  CHECK(g.join == join_state::detached);
-  CHECK_FALSE(g.join_lock.is_locked());
-  CHECK(scheduler->goroutine_count() == 1);
-  g.join = join_state::none;
-  untake_g(*scheduler, g);
+  const bool lets_go_meanwhile = join == join_state::detached;  // it runs once more
+  if (join == join_state::none) {
+    REQUIRE(commit_end(m, g, nullptr));
+    CHECK(g.status == thrum::sched::g_status::dead);
+    CHECK(m.p->free_gs.front() == &g);
+  } else {
+    CHECK(commit_end_joined(m, g, nullptr) == !lets_go_meanwhile);
+    CHECK(g.join == (lets_go_meanwhile ? join : join_state::done));
+    CHECK_FALSE(g.join_lock.is_locked());
+    CHECK(m.p->free_gs.size() == 0);
+  }
+  CHECK(scheduler->goroutine_count() == (lets_go_meanwhile ? 1 : 0));
+  if (lets_go_meanwhile) {
+    g.join = join_state::none;
+    untake_g(*scheduler, g);
+  } else if (join == join_state::running) {
+    scheduler->pool->put_from_handle(g);
+  }
 }
 
 TEST_CASE("who waits for the end of a goroutine is woken, whether it came early or late") {
@@ -153,4 +149,60 @@ TEST_CASE("what a goroutine returns is destroyed if its handle has let go before
     gate.close();
   });
   CHECK(returned.use_count() == 1);
+}
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a goroutine that catches goroutine_exit meets it again at its next wait") {
+  support::with_runtime([] {
+    std::atomic<int> told{0};
+    thrum::wait_group group;
+    group.go([&] {
+      try {
+        thrum::this_goroutine::exit();
+      } catch (...) {
+        ++told;
+      }
+      try {
+        thrum::sleep_for(1h);
+      } catch (const thrum::goroutine_exit&) {
+        ++told;
+        throw;
+      }
+    });
+    group.wait();
+    CHECK(told == 2);
+  });
+}
+
+TEST_CASE("only a wait that was cancelled ends the goroutine") {
+  support::with_runtime([] {
+    bool went_on = false;
+    thrum::spawn([&] {
+      using thrum::sched::wake_cause;
+      thrum::sched::exit_if_cancelled(wake_cause::notified);
+      thrum::sched::exit_if_cancelled(wake_cause::timed_out);
+      went_on = true;
+    }).join();
+    CHECK(went_on);
+    std::atomic<bool> ended{false};
+    std::atomic<bool> went_on_after{false};
+    thrum::wait_group group;
+    group.go([&] {
+      try {
+        thrum::sched::exit_if_cancelled(thrum::sched::wake_cause::cancelled);
+        went_on_after = true;
+      } catch (const thrum::goroutine_exit&) {
+        ended = true;
+        throw;
+      }
+    });
+    group.wait();
+    CHECK(ended);
+    CHECK_FALSE(went_on_after);
+  });
+}
+
+TEST_CASE("goroutine_exit is no std::exception") {
+  CHECK_FALSE(std::is_base_of_v<std::exception, thrum::goroutine_exit>);
 }

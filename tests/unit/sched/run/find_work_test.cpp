@@ -301,16 +301,10 @@ TEST_CASE("new goroutines are looked at once the last free thread has come back 
     thrum::sched::machine& m = scheduler.m();
     return sleep_in_poller(m, thrum::sched::traits::now());
   };
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    scheduler->idle.put_m_locked(scheduler.m());
-  }
+  support::with_idle_lock(scheduler)->idle.put_m_locked(scheduler.m());
   REQUIRE(sleep());
   CHECK_FALSE(scheduler->reserve.is_active());
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    REQUIRE(scheduler->idle.take_m_locked() != nullptr);
-  }
+  REQUIRE(support::with_idle_lock(scheduler)->idle.take_m_locked() != nullptr);
   REQUIRE(sleep());
   CHECK(scheduler->reserve.is_active());
 }

@@ -5,11 +5,14 @@
 #include <thrum/sched/run/host_loop.hpp>
 
 #include <thrum.hpp>
+#include <thrum/sched/run/off_host.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/with_runtime.hpp"
 #include "support/writable_socket.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
@@ -194,10 +197,7 @@ TEST_CASE("a request that a host has taken stands again if it may not run what t
   a.scheduler.holder_of(0);
   goroutine& g = a.g_of(kind);
   a.scheduler->queue_for(g).push_back(g);
-  {
-    const thrum::sched::scoped guard(a.scheduler->idle.lock());
-    a.scheduler->ask_for_spinner_locked();
-  }
+  support::with_idle_lock(a.scheduler)->ask_for_spinner_locked();
   note sleeps;
   REQUIRE_FALSE(host_rest::begin(a.h, sleeps, true, false));
   CHECK_FALSE(help_some(a.h, sleeps));
@@ -209,10 +209,7 @@ TEST_CASE("a thread that waits searches for the host that has taken a request be
   scheduler_of_a_host a(1);
   a.scheduler.holder_of(0);
   a.scheduler->background.push_back(a.g_of(thrum::sched::g_background));
-  {
-    const thrum::sched::scoped guard(a.scheduler->idle.lock());
-    a.scheduler->ask_for_spinner_locked();
-  }
+  support::with_idle_lock(a.scheduler)->ask_for_spinner_locked();
   note sleeps;
   CHECK_FALSE(rest_together(*thrum::sched::own_attachments(), sleeps, 0, false));
   CHECK_FALSE(a.h.m.spinning);
@@ -228,10 +225,7 @@ TEST_CASE("a host that was woken to search is searched next, or searches no long
   REQUIRE(pin_next(own, nullptr) == &a.h);
   REQUIRE(host_rest::begin(a.h, sleeps, true, false));
   a.h.rests = true;
-  {
-    const thrum::sched::scoped guard(a.scheduler->idle.lock());
-    a.scheduler->ask_for_spinner_locked();
-  }
+  support::with_idle_lock(a.scheduler)->ask_for_spinner_locked();
   REQUIRE(a.h.m.spinning);
   host_thread other(*a.scheduler, a.scheduler->upcalls(), 1'000, 1'000, 1, nullptr);
   host_thread* next = another_is_next ? &other : nullptr;
@@ -272,10 +266,7 @@ TEST_CASE("a host that rests is nudged for what is bound to it, and when no proc
 TEST_CASE("a host does not rest once its runtime has stopped") {
   scheduler_of_a_host a(1);
   note sleeps;
-  {
-    const thrum::sched::scoped guard(a.scheduler->idle.lock());
-    a.scheduler->hosts.stop_locked();
-  }
+  support::with_idle_lock(a.scheduler)->hosts.stop_locked();
   CHECK_FALSE(host_rest::begin(a.h, sleeps, true, false));
   CHECK(help_while_waiting(sleeps, 0) == thrum::sched::help_end::none);
 }
@@ -286,4 +277,45 @@ TEST_CASE("a thread that is nobody's host does not help") {
   std::thread([&] {
     CHECK(help_while_waiting(sleeps, thrum::sched::no_deadline) == thrum::sched::help_end::none);
   }).join();
+}
+
+namespace {
+
+/// Leaves the host, and says so; afterwards it may come back.
+bool leaves_host() {
+  thrum::sched::section here;
+  const bool left = thrum::sched::leave_host(here);
+  if (left) {
+    thrum::sched::may_be_on_host(*here.g());
+  }
+  return left;
+}
+
+}  // namespace
+
+TEST_CASE("a goroutine leaves the thread of a host, and no other thread") {
+  std::atomic<int> left{0}, done{0};
+  std::atomic<bool> right{true};
+  thrum::runtime runtime(support::with_procs(1));
+  const auto host = std::this_thread::get_id();
+  const int all = 100;
+  for (int i = 0; i != all; ++i) {
+    runtime.go([&] {
+      const bool was_there = std::this_thread::get_id() == host;
+      const bool has_left = leaves_host();
+      left += has_left;
+      right = right && has_left == was_there;
+      ++done;
+    });
+  }
+  while (done != all) {
+    runtime.run_until_idle();
+  }
+  CHECK(right);
+}
+
+TEST_CASE("a goroutine that is bound to the host does not leave it") {
+  thrum::runtime runtime(support::with_procs(1));
+  runtime.poll();
+  CHECK_FALSE(runtime.spawn(thrum::on_host, [] { return leaves_host(); }).join());
 }

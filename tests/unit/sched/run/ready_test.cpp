@@ -33,7 +33,8 @@ TEST_CASE("a goroutine that is made ready runs next, and who stood there goes be
   CHECK(last.status == thrum::sched::g_status::runnable);
 }
 
-TEST_CASE("a goroutine that a thread without a processor makes ready goes to the global queue") {
+TEST_CASE("a goroutine that a thread without its processor makes ready goes to the global queue") {
+  support::lone_scheduler others(1);
   support::lone_scheduler scheduler(1);
   goroutine& g = scheduler.g();
   ready(g);
@@ -41,16 +42,11 @@ TEST_CASE("a goroutine that a thread without a processor makes ready goes to the
   CHECK(scheduler->global.pop() == &g);
   CHECK(g.status == thrum::sched::g_status::runnable);
   scheduler->visitors_from_outside.wait_until_gone();
-}
-
-TEST_CASE("a goroutine that another runtime's makes ready goes to its own global queue") {
-  support::lone_scheduler others(1);
-  support::lone_scheduler scheduler(1);
-  const support::on_m here(others.holder_of(0));
-  goroutine& g = scheduler.g();
-  ready(g);
+  const support::on_m of_another_runtime(others.holder_of(0));
+  goroutine& other = scheduler.g();
+  ready(other);
   CHECK(others.p(0).queue.empty());
-  CHECK(scheduler->global.pop() == &g);
+  CHECK(scheduler->global.pop() == &other);
 }
 
 TEST_CASE("what does not fit into the ring goes to the global queue") {
@@ -92,20 +88,20 @@ TEST_CASE("each processor that is woken for a runnext costs a credit, and withou
   CHECK(scheduler.started() == 2);
 }
 
-TEST_CASE("a runnext for which no processor could be woken costs no credit") {
-  support::lone_scheduler scheduler(2);
-  thrum::sched::machine& m = scheduler.holder_of(0);
-  scheduler.holder_of(1);
-  ready_on(m, scheduler.g(), true);
-  CHECK(m.p->wake_credit == thrum::sched::traits::wake_credit);
-  CHECK(scheduler.started() == 0);
-}
-
-TEST_CASE("with one processor nobody is asked to help") {
-  support::lone_scheduler scheduler(1);
-  thrum::sched::machine& m = scheduler.holder_of(0);
-  ready_on(m, scheduler.g(), true);
-  ready_on(m, scheduler.g(), true);
-  const thrum::sched::scoped guard(scheduler->idle.lock());
-  CHECK_FALSE(scheduler->idle.spinner_wanted_locked());
+TEST_CASE(
+    "a runnext for which no processor can be woken costs no credit, and asks nobody for help") {
+  for (const unsigned procs : {1U, 2U}) {
+    support::lone_scheduler scheduler(procs);
+    thrum::sched::machine& m = scheduler.holder_of(0);
+    if (procs == 2) {
+      scheduler.holder_of(1);
+    }
+    ready_on(m, scheduler.g(), true);
+    CHECK(m.p->wake_credit == thrum::sched::traits::wake_credit);
+    CHECK(scheduler.started() == 0);
+    if (procs == 1) {
+      ready_on(m, scheduler.g(), true);
+      CHECK_FALSE(support::with_idle_lock(scheduler)->idle.spinner_wanted_locked());
+    }
+  }
 }

@@ -1,11 +1,16 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
+#include <thrum.hpp>
+#include <thrum/sched/run/begin.hpp>
+#include <thrum/sched/run/execute.hpp>
 #include <thrum/sched/run/start.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/with_runtime.hpp"
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -138,4 +143,52 @@ TEST_CASE("only a thread that holds a processor of that scheduler starts gorouti
   CHECK(m_of(*others) == nullptr);
   scheduler->release_p(m);
   CHECK(m_of(*scheduler) == nullptr);
+}
+
+TEST_CASE("a goroutine begins with an errno of 0") {
+  thrum::runtime runtime(support::with_procs(1));
+  int first = -1;
+  runtime.block_on([&] {
+    errno = EDOM;
+    thrum::spawn([&] { first = errno; }).join();
+  });
+  CHECK(first == 0);
+}
+
+TEST_CASE("a goroutine of a loop's kind is held back, runnable, while no thread is free") {
+  support::lone_scheduler scheduler(1);
+  thrum::sched::machine& m = scheduler.holder_of(0);
+  thrum::sched::goroutine& g = scheduler.g();
+  scheduler->reserve.note_loop(g);
+  CHECK_FALSE(commit_held_back(m, g, nullptr));
+  scheduler->reserve.begin_locked();
+  CHECK(commit_held_back(m, g, nullptr));
+  CHECK(g.status == thrum::sched::g_status::runnable);
+  scheduler->reserve.end_locked();
+  CHECK(scheduler->reserve.release(1).pop_front() == &g);
+}
+
+TEST_CASE("a goroutine that an idle thread begins is the one that runs there, and is counted") {
+  thrum::runtime runtime(support::with_procs(1));
+  const auto switches = [&] { return runtime.scheduler().ps[0].counts.switches.get(); };
+  const auto before = switches();
+  struct {
+    bool runs_here = false;
+    bool is_running = false;
+    bool has_started = false;
+    decltype(switches()) counted{};
+  } seen;
+  // Nothing else runs, so no other goroutine hands it the processor.
+  runtime.block_on([&] {
+    const thrum::sched::section here;
+    const thrum::sched::goroutine& g = *here.g();
+    seen.runs_here = g.scheduler == &runtime.scheduler();
+    seen.is_running = g.status == thrum::sched::g_status::running;
+    seen.has_started = (g.flags & thrum::sched::g_started) != 0;
+    seen.counted = switches();
+  });
+  CHECK(seen.runs_here);
+  CHECK(seen.is_running);
+  CHECK(seen.has_started);
+  CHECK(seen.counted > before);
 }

@@ -20,6 +20,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -52,26 +54,42 @@ thrum::options undisturbed() {
   return alone;
 }
 
-/// wait(object) is called by a goroutine; when it is parked, notify(object) by another, on the one
-/// processor that there is, which then destroys the object and calls `afterwards`.
-template <class Object, class Make, class Wait, class Notify>
-void outlive(Make make, Wait wait, Notify notify, void (*afterwards)()) {
-  with_runtime(undisturbed(), [&] {
-    std::unique_ptr<Object> object = make();
-    bool has_returned = false;
-    bool as_notified = false;
-    auto waiter = thrum::spawn([&, at = object.get()] {
-      as_notified = wait(*at);
-      has_returned = true;
+using things_after = std::initializer_list<void (*)()>;
+constexpr things_after both_after = {&let_all_time_pass, &end_all_waits};
+
+/// wait() is called by a goroutine; when it is parked, notify() and destroy() by another, on the one
+/// processor that there is, which then calls `afterwards`.
+void check_outlived(const std::function<void()>& make, const std::function<bool()>& wait,
+                    const std::function<void()>& notify, const std::function<void()>& destroy,
+                    things_after all_after) {
+  for (void (*const afterwards)() : all_after) {
+    with_runtime(undisturbed(), [&] {
+      make();
+      bool has_returned = false;
+      bool as_notified = false;
+      auto waiter = thrum::spawn([&] {
+        as_notified = wait();
+        has_returned = true;
+      });
+      REQUIRE(eventually_yielding([] { return thrum::stats().waiting == 1; }));
+      notify();
+      destroy();
+      afterwards();
+      CHECK_FALSE(has_returned);  // else nothing was tried
+      waiter.join();
+      CHECK(as_notified);
     });
-    REQUIRE(eventually_yielding([] { return thrum::stats().waiting == 1; }));
-    notify(*object);
-    object.reset();
-    afterwards();
-    CHECK_FALSE(has_returned);  // else nothing was tried
-    waiter.join();
-    CHECK(as_notified);
-  });
+  }
+}
+
+/// check_outlived() with an object that is made of this number.
+template <class Object, class... Number>
+void outlive(const std::function<bool(Object&)>& wait, const std::function<void(Object&)>& notify,
+             things_after all_after, Number... number) {
+  std::unique_ptr<Object> object;
+  check_outlived([&] { object = std::make_unique<Object>(number...); },
+                 [&] { return wait(*object); }, [&] { notify(*object); }, [&] { object.reset(); },
+                 all_after);
 }
 
 /// The mutex belongs to the waiter, which locks it again.
@@ -79,148 +97,94 @@ thrum::mutex mutex_of_waiter;
 
 }  // namespace
 
-TEST_CASE("a time-out does not enter a condition variable that was notified and is gone") {
-  outlive<thrum::condition_variable>(
-      [] { return std::make_unique<thrum::condition_variable>(); },
+TEST_CASE(
+    "neither a time-out nor a stop enters a condition variable that was notified and is gone") {
+  const auto waits = [](auto& changed) {
+    std::unique_lock lock(mutex_of_waiter);
+    return changed.wait_for(lock, 1h) == std::cv_status::no_timeout;
+  };
+  using thrum::condition_variable;
+  using thrum::condition_variable_any;
+  outlive<condition_variable>(waits, &condition_variable::notify_all, {&let_all_time_pass});
+  outlive<condition_variable>(waits, &condition_variable::notify_one, {&let_all_time_pass});
+  outlive<condition_variable>(
       [](auto& changed) {
         std::unique_lock lock(mutex_of_waiter);
-        return changed.wait_for(lock, 1h) == std::cv_status::no_timeout;
+        changed.wait(lock);
+        return true;
       },
-      [](auto& changed) { changed.notify_all(); }, &let_all_time_pass);
-  outlive<thrum::condition_variable>(
-      [] { return std::make_unique<thrum::condition_variable>(); },
-      [](auto& changed) {
-        std::unique_lock lock(mutex_of_waiter);
-        return changed.wait_for(lock, 1h) == std::cv_status::no_timeout;
-      },
-      [](auto& changed) { changed.notify_one(); }, &let_all_time_pass);
-}
-
-TEST_CASE("a stop does not enter a condition variable that was notified and is gone") {
-  outlive<thrum::condition_variable>([] { return std::make_unique<thrum::condition_variable>(); },
-                                     [](auto& changed) {
-                                       std::unique_lock lock(mutex_of_waiter);
-                                       changed.wait(lock);
-                                       return true;
-                                     },
-                                     [](auto& changed) { changed.notify_all(); }, &end_all_waits);
-}
-
-TEST_CASE("time-out, stop and request do not enter a condition_variable_any that is gone") {
-  for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
-    outlive<thrum::condition_variable_any>(
-        [] { return std::make_unique<thrum::condition_variable_any>(); },
-        [](auto& changed) {
-          std::unique_lock lock(mutex_of_waiter);
-          return changed.wait_for(lock, 1h) == std::cv_status::no_timeout;
-        },
-        [](auto& changed) { changed.notify_all(); }, afterwards);
-  }
+      &condition_variable::notify_all, {&end_all_waits});
+  outlive<condition_variable_any>(waits, &condition_variable_any::notify_all, both_after);
   static std::stop_source source;
   source = support::new_source();
-  static bool notified;
-  notified = false;
-  outlive<thrum::condition_variable_any>(
-      [] { return std::make_unique<thrum::condition_variable_any>(); },
-      [](auto& changed) {
+  bool notified = false;
+  outlive<condition_variable_any>(
+      [&](auto& changed) {
         std::unique_lock lock(mutex_of_waiter);
-        return changed.wait(lock, source.get_token(), [] { return notified; });
+        return changed.wait(lock, source.get_token(), [&] { return notified; });
       },
-      [](auto& changed) {
+      [&](auto& changed) {
         notified = true;
         changed.notify_all();
       },
-      [] { source.request_stop(); });
+      {[] { source.request_stop(); }});
 }
 
-TEST_CASE("neither a time-out nor a stop enters a semaphore that gave its permit and is gone") {
-  for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
-    outlive<thrum::counting_semaphore<>>(
-        [] { return std::make_unique<thrum::counting_semaphore<>>(0); },
-        [](auto& permits) { return permits.try_acquire_for(1h); },
-        [](auto& permits) { permits.release(); }, afterwards);
-  }
-}
-
-TEST_CASE("neither a time-out nor a stop enters a wait_group that is done and gone") {
-  for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
-    outlive<thrum::wait_group>(
-        [] {
-          auto group = std::make_unique<thrum::wait_group>();
-          group->add();
-          return group;
-        },
-        [](auto& group) { return group.wait_for(1h); }, [](auto& group) { group.done(); },
-        afterwards);
-  }
-}
-
-TEST_CASE("a stop enters neither a latch nor a barrier that has let its waiter go and is gone") {
-  outlive<thrum::latch>([] { return std::make_unique<thrum::latch>(1); },
-                        [](auto& latch) {
-                          latch.wait();
-                          return true;
-                        },
-                        [](auto& latch) { latch.count_down(); }, &end_all_waits);
-  outlive<thrum::barrier<>>([] { return std::make_unique<thrum::barrier<>>(2); },
-                            [](auto& barrier) {
-                              barrier.arrive_and_wait();
-                              return true;
-                            },
-                            [](auto& barrier) { static_cast<void>(barrier.arrive()); },
-                            &end_all_waits);
+TEST_CASE("neither a time-out nor a stop enters what has let its waiter go and is gone") {
+  using permits = thrum::counting_semaphore<>;
+  outlive<permits>([](auto& own) { return own.try_acquire_for(1h); },
+                   [](auto& own) { own.release(); }, both_after, 0);
+  outlive<thrum::wait_group>(
+      [](auto& group) {
+        group.add();
+        return group.wait_for(1h);
+      },
+      [](auto& group) { group.done(); }, both_after);
+  outlive<thrum::latch>(
+      [](auto& latch) {
+        latch.wait();
+        return true;
+      },
+      [](auto& latch) { latch.count_down(); }, {&end_all_waits}, 1);
+  outlive<thrum::barrier<>>(
+      [](auto& barrier) {
+        barrier.arrive_and_wait();
+        return true;
+      },
+      [](auto& barrier) { static_cast<void>(barrier.arrive()); }, {&end_all_waits}, 2);
 }
 
 TEST_CASE("neither a time-out nor a stop enters a channel that has served its waiter and is gone") {
-  for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
-    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
-                              [](auto& channel) {
-                                int out = 0;
-                                return channel.recv_for(out, 1h) == thrum::recv_status::ok &&
-                                       out == 1;
-                              },
-                              [](auto& channel) { channel.send(1); }, afterwards);
-    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
-                              [](auto& channel) { return channel.send_for(1, 1h); },
-                              [](auto& channel) { channel.recv(); }, afterwards);
-    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
-                              [](auto& channel) {
-                                int out = 0;
-                                return channel.recv_for(out, 1h) == thrum::recv_status::closed;
-                              },
-                              [](auto& channel) { channel.close(); }, afterwards);
-  }
-}
-
-TEST_CASE("a select that was served is ended by nothing else, whatever becomes of its time") {
-  for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
-    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
-                              [](auto& channel) {
-                                return thrum::select(thrum::on_recv(channel),
-                                                     thrum::on_timeout(1h)) == 0;
-                              },
-                              [](auto& channel) { channel.send(1); }, afterwards);
-  }
-}
-
-TEST_CASE(
-    "a partner that serves a select with several cases on a channel may destroy the channel") {
-  for (const auto afterwards : {&let_all_time_pass, &end_all_waits}) {
-    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
-                              [](auto& channel) {
-                                return thrum::select(thrum::on_recv(channel),
-                                                     thrum::on_recv(channel),
-                                                     thrum::on_timeout(1h)) < 2;
-                              },
-                              [](auto& channel) { channel.send(1); }, afterwards);
-    outlive<thrum::chan<int>>([] { return std::make_unique<thrum::chan<int>>(0); },
-                              [](auto& channel) {
-                                return thrum::select(thrum::on_send(channel, 1),
-                                                     thrum::on_recv(channel),
-                                                     thrum::on_timeout(1h)) < 2;
-                              },
-                              [](auto& channel) { channel.recv(); }, afterwards);
-  }
+  using channel = thrum::chan<int>;
+  const auto sends = [](channel& c) { c.send(1); };
+  const auto receives = [](channel& c) { c.recv(); };
+  outlive<channel>(
+      [](channel& c) {
+        int out = 0;
+        return c.recv_for(out, 1h) == thrum::recv_status::ok && out == 1;
+      },
+      sends, both_after, 0);
+  outlive<channel>([](channel& c) { return c.send_for(1, 1h); }, receives, both_after, 0);
+  outlive<channel>(
+      [](channel& c) {
+        int out = 0;
+        return c.recv_for(out, 1h) == thrum::recv_status::closed;
+      },
+      [](channel& c) { c.close(); }, both_after, 0);
+  // Nor a select, whose partner may destroy the channel also when that stands in several cases.
+  outlive<channel>(
+      [](channel& c) { return thrum::select(thrum::on_recv(c), thrum::on_timeout(1h)) == 0; },
+      sends, both_after, 0);
+  outlive<channel>(
+      [](channel& c) {
+        return thrum::select(thrum::on_recv(c), thrum::on_recv(c), thrum::on_timeout(1h)) < 2;
+      },
+      sends, both_after, 0);
+  outlive<channel>(
+      [](channel& c) {
+        return thrum::select(thrum::on_send(c, 1), thrum::on_recv(c), thrum::on_timeout(1h)) < 2;
+      },
+      receives, both_after, 0);
 }
 
 TEST_CASE("a waiter that was given a mutex, and has not run yet, is ended by nothing else") {

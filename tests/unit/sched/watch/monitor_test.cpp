@@ -71,22 +71,31 @@ TEST_CASE("a processor whose thread stays in a call goes to another thread if it
   CHECK_FALSE(take_from_syscall(caller, scheduler.p(0)));
 }
 
-TEST_CASE("a busy processor is told that one of its timers is due") {
+TEST_CASE("a busy processor is told that one of its timers is due, and the coarse clock goes on") {
   support::lone_scheduler scheduler(1);
   scheduler.holder_of(0);
   timer_to_watch due;
   scheduler.p(0).timers.add(due, 1);
   const monitored here(scheduler);
   CHECK(eventually([&] { return scheduler.p(0).attention == thrum::sched::attention_timers; }));
+  CHECK(eventually([&] { return scheduler->coarse_ms != 0; }));
 }
 
-TEST_CASE("an idle processor is woken for a due timer while no thread sleeps in the poller") {
-  support::lone_scheduler scheduler(2);
-  scheduler.holder_of(0);
-  timer_to_watch due;
-  scheduler.p(1).timers.add(due, 1);
-  const monitored here(scheduler);
-  CHECK(eventually([&] { return scheduler.started() == 1; }));
+TEST_CASE("an idle processor is woken for a due timer, and for a runnext without a credit left") {
+  for (const bool by_timer : {true, false}) {
+    support::lone_scheduler scheduler(2);
+    scheduler.holder_of(0);
+    timer_to_watch due;
+    if (by_timer) {  // while no thread sleeps in the poller
+      scheduler.p(1).timers.add(due, 1);
+    } else {
+      scheduler.p(0).wake_credit = 0;
+      scheduler.set_runnext(0, scheduler.g());
+    }
+    const monitored here(scheduler);
+    CHECK(eventually([&] { return scheduler.started() == 1; }));
+    CHECK(scheduler.p(0).wake_credit == thrum::sched::traits::wake_credit);
+  }
 }
 
 TEST_CASE("a due timer of a busy processor wakes the thread that sleeps in the poller for longer") {
@@ -109,16 +118,6 @@ TEST_CASE("a due timer of a busy processor wakes the thread that sleeps in the p
   scheduler->poller.wake();
   sleeper.join();
   CHECK(scheduler.started() == 0);
-}
-
-TEST_CASE("an idle processor is woken for a runnext that waits, though no credit is left for it") {
-  support::lone_scheduler scheduler(2);
-  scheduler.holder_of(0);
-  scheduler.p(0).wake_credit = 0;
-  scheduler.set_runnext(0, scheduler.g());
-  const monitored here(scheduler);
-  CHECK(eventually([&] { return scheduler.started() == 1; }));
-  CHECK(scheduler.p(0).wake_credit == thrum::sched::traits::wake_credit);
 }
 
 TEST_CASE("descriptors are polled while every processor is busy") {
@@ -183,13 +182,6 @@ TEST_CASE("the monitor does not sleep while a processor is busy that is to go ou
   constexpr std::int64_t half_a_second = 500'000'000;  // by then it would sleep without end
   scheduler.p(0).timers.add(due, thrum::sched::traits::now() + half_a_second);
   CHECK(eventually([&] { return scheduler.started() == 1; }));
-}
-
-TEST_CASE("the coarse clock goes on while a processor is busy") {
-  support::lone_scheduler scheduler(1);
-  scheduler.holder_of(0);
-  const monitored here(scheduler);
-  CHECK(eventually([&] { return scheduler->coarse_ms != 0; }));
 }
 
 TEST_CASE("goroutines that were held back go on when there are threads enough") {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <thread>
+#include <tuple>
 
 namespace {
 
@@ -53,49 +54,40 @@ TEST_CASE("the pieces into which timers cut a slice add up to one, and then a ne
   CHECK(has_time_left(g, 4, 10));
 }
 
-TEST_CASE(
-    "a thread that enters while its processor is wanted keeps it, and one that was slower lost "
-    "it") {
-  support::lone_scheduler scheduler(1);
-  machine& m = computes_on(scheduler, 0);
-  CHECK(keeps_p(m));
-  m.retake = retake_state::wanted;
-  CHECK(keeps_p(m));
-  CHECK(m.retake == retake_state::none);
-  m.retake = retake_state::taken;
-  CHECK_FALSE(keeps_p(m));
-}
-
-TEST_CASE("a thread that enters while the monitor decides waits for what it decides") {
-  for (const auto decision : {retake_state::taken, retake_state::wanted}) {
+TEST_CASE("a thread that enters keeps its processor, unless the monitor has taken it") {
+  using enum retake_state;
+  for (const auto& [before, decision, keeps] :
+       {std::tuple(none, none, true), std::tuple(wanted, none, true),
+        std::tuple(taken, taken, false), std::tuple(decided, wanted, true),
+        std::tuple(decided, taken, false)}) {
     support::lone_scheduler scheduler(1);
     machine& m = computes_on(scheduler, 0);
-    m.retake = retake_state::decided;
-    std::thread monitor([&] { m.retake = decision; });
-    CHECK(keeps_p(m) == (decision == retake_state::wanted));
+    m.retake = before;
+    // Where the monitor decides, the thread waits for what it decides.
+    std::thread monitor([&m, &before = before, &decision = decision] {
+      if (before == decided) {
+        m.retake = decision;
+      }
+    });
+    CHECK(keeps_p(m) == keeps);
     monitor.join();
+    CHECK((!keeps || m.retake == none));
   }
 }
 
-TEST_CASE("a thread that lost its processor while it computed goes on with another one") {
-  support::lone_scheduler scheduler(2);
-  machine& m = computes_on(scheduler, 0);
-  m.g->status = g_status::syscall;
-  m.retake = retake_state::taken;
-  m.deaf = true;
-  CHECK(&answer_monitor(m) == &m);
-  CHECK(m.p == &scheduler.p(1));
-  CHECK(m.retake == retake_state::none);
-  CHECK_FALSE(m.deaf);
-  CHECK(m.g->status == g_status::running);
-}
-
-TEST_CASE("a thread that has kept its processor goes on with it") {
-  support::lone_scheduler scheduler(2);
-  machine& m = computes_on(scheduler, 0);
-  m.retake = retake_state::wanted;
-  CHECK(&answer_monitor(m) == &m);
-  CHECK(m.p == &scheduler.p(0));
+TEST_CASE("a thread that computed goes on with its processor, or with another if it lost that") {
+  for (const bool keeps : {true, false}) {
+    support::lone_scheduler scheduler(2);
+    machine& m = computes_on(scheduler, 0);
+    m.g->status = keeps ? g_status::running : g_status::syscall;
+    m.retake = keeps ? retake_state::wanted : retake_state::taken;
+    m.deaf = !keeps;
+    CHECK(&answer_monitor(m) == &m);
+    CHECK(m.p == &scheduler.p(keeps ? 0 : 1));
+    CHECK(m.retake == retake_state::none);
+    CHECK_FALSE(m.deaf);
+    CHECK(m.g->status == g_status::running);
+  }
 }
 
 TEST_CASE("a signal that was sent to a thread before this one is not heard") {
@@ -109,30 +101,25 @@ TEST_CASE("a signal that was sent to a thread before this one is not heard") {
   CHECK(m.heard.get() == 1);
 }
 
-TEST_CASE("a signal inside the scheduler changes nothing, and what is asked stays asked") {
-  support::lone_scheduler scheduler(1);
-  machine& m = computes_on(scheduler, 0);
-  machine& idle = scheduler.idle_m();
-  m.self.open();
-  m.inside = 1;
-  m.p->attention |= thrum::sched::attention_preempt | thrum::sched::attention_freeze;
-  hear_signal(m);
-  CHECK(m.p == &scheduler.p(0));
-  CHECK(m.p->attention == (thrum::sched::attention_preempt | thrum::sched::attention_freeze));
-  CHECK(m.inside == 1);
-  CHECK(idle.next_p == nullptr);
-}
-
-TEST_CASE("a loop keeps its processor where no thread is there to take it, and is asked again") {
-  support::lone_scheduler scheduler(1);
-  machine& m = computes_on(scheduler, 0);
-  m.self.open();
-  m.p->attention |= thrum::sched::attention_preempt;
-  hear_signal(m);
-  CHECK(m.p == &scheduler.p(0));
-  CHECK(m.p->attention == thrum::sched::attention_preempt);
-  CHECK(m.inside == 0);
-  CHECK(scheduler->reserve.stopped() == 0);
+TEST_CASE(
+    "a signal changes nothing inside the scheduler, nor where no thread takes the processor") {
+  using thrum::sched::attention_freeze;
+  using thrum::sched::attention_preempt;
+  for (const bool inside : {true, false}) {
+    support::lone_scheduler scheduler(1);
+    machine& m = computes_on(scheduler, 0);
+    machine* const idle = inside ? &scheduler.idle_m() : nullptr;
+    m.self.open();
+    m.inside = inside ? 1 : 0;
+    const std::uint32_t asked = attention_preempt | (inside ? attention_freeze : 0U);
+    m.p->attention |= asked;
+    hear_signal(m);
+    CHECK(m.p == &scheduler.p(0));
+    CHECK(m.p->attention == asked);  // it is asked again
+    CHECK(m.inside == (inside ? 1 : 0));
+    CHECK((idle == nullptr || idle->next_p == nullptr));
+    CHECK(scheduler->reserve.stopped() == 0);
+  }
 }
 
 TEST_CASE(
@@ -253,10 +240,7 @@ TEST_CASE("a thread without a processor is not stopped while another thread is b
   support::lone_scheduler scheduler(1);
   machine& m = computes_on(scheduler, 0);
   m.retake = retake_state::taken;
-  {
-    const thrum::sched::scoped guard(scheduler->idle.lock());
-    scheduler->ms.begin_locked(scheduler.m());
-  }
+  support::with_idle_lock(scheduler)->ms.begin_locked(scheduler.m());
   CHECK_FALSE(stop_without_p(m));
   CHECK(m.retake == retake_state::taken);
   CHECK(scheduler->global.empty());

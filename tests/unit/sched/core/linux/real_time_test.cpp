@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -29,23 +30,18 @@ std::size_t count_in(const std::string& text, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("in a real-time class on one CPU loops are interrupted", "[once]") {
-  if (!real_time_is_ours()) {
-    return;
-  }
-  const support::program_result r = support::run_program("real_time_loop");
-  INFO(r.text);
-  CHECK((r.text == "the loops were interrupted\n" || r.text == "not allowed\n"));
-}
-
-TEST_CASE("in a real-time class on one CPU a search for work lets the thread with the work run",
+TEST_CASE("in a real-time class on one CPU loops are interrupted, and a search lets others run",
           "[once]") {
   if (!real_time_is_ours()) {
     return;
   }
-  const support::program_result r = support::run_program("real_time_search");
-  INFO(r.text);
-  CHECK((r.text == "all found\n" || r.text == "not allowed\n"));
+  for (const auto& [program, text] :
+       {std::pair("real_time_loop", "the loops were interrupted\n"),
+        std::pair("real_time_search", "all found\n")}) {  // the thread with the work
+    const support::program_result r = support::run_program(program);
+    INFO(r.text);
+    CHECK((r.text == text || r.text == "not allowed\n"));
+  }
 }
 
 TEST_CASE("in a real-time class monitor and creator run one priority above the other threads",
