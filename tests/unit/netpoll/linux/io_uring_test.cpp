@@ -59,6 +59,12 @@ struct noted_operation : operation {
       ++own.ends;
     };
   }
+  noted_operation(kind_type of, int handle, void* to, std::size_t n) : noted_operation() {
+    kind = of;
+    fd = handle;
+    data = to;
+    size = n;
+  }
   std::int64_t result = 0;
   int ends = 0;
 };
@@ -90,6 +96,14 @@ struct ring_and_pair {
   bool is_there = false;
   int fds[2];
 };
+
+/// Calls f with a ring, where the system has any.
+void with_ring(void (*f)(ring_and_pair&)) {
+  ring_and_pair one;
+  if (one.is_there) {
+    f(one);
+  }
+}
 
 constexpr std::uint32_t readable_answer = thrum::netpoll::readable | thrum::netpoll::asked_readable;
 
@@ -151,84 +165,74 @@ int be_an_older_kernel(int listener) {
 }  // namespace
 
 TEST_CASE("a ring says nothing of a descriptor that it was not asked about") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  one.send("x");
-  CHECK(one.poll(0).empty());
-  CHECK(one.poll(1'000'000).empty());
-  CHECK(one.ring.descriptors() == 1);
+  with_ring([](ring_and_pair& one) {
+    one.send("x");
+    CHECK(one.poll(0).empty());
+    CHECK(one.poll(1'000'000).empty());
+    CHECK(one.ring.descriptors() == 1);
+  });
 }
 
 TEST_CASE("a ring that is asked answers once, whether it is true already or comes true later") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  for (const bool early : {true, false}) {
-    if (early) {
-      one.send("x");
-    }
-    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, false);
-    if (!early) {
+  with_ring([](ring_and_pair& one) {
+    for (const bool early : {true, false}) {
+      if (early) {
+        one.send("x");
+      }
+      one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, false);
+      if (!early) {
+        CHECK(one.poll(0).empty());
+        one.send("x");
+      }
+      const std::vector<told> heard = one.poll(one.second);
+      REQUIRE(heard.size() == 1);
+      CHECK(heard[0].tag == one.tag);
+      CHECK(heard[0].events == readable_answer);
       CHECK(one.poll(0).empty());
-      one.send("x");
+      char byte;
+      REQUIRE(::read(one.fds[0], &byte, 1) == 1);
     }
-    const std::vector<told> heard = one.poll(one.second);
-    REQUIRE(heard.size() == 1);
-    CHECK(heard[0].tag == one.tag);
-    CHECK(heard[0].events == readable_answer);
-    CHECK(one.poll(0).empty());
-    char byte;
-    REQUIRE(::read(one.fds[0], &byte, 1) == 1);
-  }
+  });
 }
 
 TEST_CASE("a ring tells both directions apart, and that a peer is gone") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, false);
-  one.ring.ask(one.fds[0], one.tag, thrum::netpoll::writable, false);
-  const std::vector<told> first = one.poll(one.second);
-  REQUIRE(first.size() == 1);
-  CHECK(first[0].events == (thrum::netpoll::writable | thrum::netpoll::asked_writable));
-  ::shutdown(one.fds[1], SHUT_RDWR);
-  const std::vector<told> second = one.poll(one.second);
-  REQUIRE(second.size() == 1);
-  CHECK(second[0].events == (readable_answer | thrum::netpoll::unusual));
+  with_ring([](ring_and_pair& one) {
+    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, false);
+    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::writable, false);
+    const std::vector<told> first = one.poll(one.second);
+    REQUIRE(first.size() == 1);
+    CHECK(first[0].events == (thrum::netpoll::writable | thrum::netpoll::asked_writable));
+    ::shutdown(one.fds[1], SHUT_RDWR);
+    const std::vector<told> second = one.poll(one.second);
+    REQUIRE(second.size() == 1);
+    CHECK(second[0].events == (readable_answer | thrum::netpoll::unusual));
+  });
 }
 
 TEST_CASE("a thread that sleeps in the ring hears the answer to what another one asks") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  one.send("x");
-  std::vector<told> heard;
-  std::thread sleeper([&] { heard = one.poll(-1); });
-  std::this_thread::sleep_for(5ms);
-  one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, false);
-  sleeper.join();
-  REQUIRE(heard.size() == 1);
-  CHECK(heard[0].events == readable_answer);
+  with_ring([](ring_and_pair& one) {
+    one.send("x");
+    std::vector<told> heard;
+    std::thread sleeper([&] { heard = one.poll(-1); });
+    std::this_thread::sleep_for(5ms);
+    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, false);
+    sleeper.join();
+    REQUIRE(heard.size() == 1);
+    CHECK(heard[0].events == readable_answer);
+  });
 }
 
 TEST_CASE(
     "a descriptor that is removed can be closed: its peer learns of it, and no answer comes") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
-  one.ring.remove(one.fds[0], one.tag, thrum::netpoll::readable);
-  ::close(one.fds[0]);
-  one.fds[0] = -1;
-  char byte;
-  CHECK(::read(one.fds[1], &byte, 1) == 0);
-  CHECK(one.ring.descriptors() == 0);
+  with_ring([](ring_and_pair& one) {
+    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
+    one.ring.remove(one.fds[0], one.tag, thrum::netpoll::readable);
+    ::close(one.fds[0]);
+    one.fds[0] = -1;
+    char byte;
+    CHECK(::read(one.fds[1], &byte, 1) == 0);
+    CHECK(one.ring.descriptors() == 0);
+  });
 }
 
 TEST_CASE("a descriptor can be closed, too, behind a request that the kernel refuses") {
@@ -237,11 +241,10 @@ TEST_CASE("a descriptor can be closed, too, behind a request that the kernel ref
     return;  // no address of 32 bits is refused before there is something to read
   }
   one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
-  noted_operation refused;
-  refused.kind = operation::read;
-  refused.fd = one.fds[0];
-  refused.data = reinterpret_cast<void*>(~std::uintptr_t{0} / 4096 * 4096);  // no program's
-  refused.size = 1;
+  noted_operation refused(
+      operation::read, one.fds[0],
+      reinterpret_cast<void*>(~std::uintptr_t{0} / 4096 * 4096),  // no program's
+      1);
   one.ring.start(refused);
   one.ring.remove(one.fds[0], one.tag, thrum::netpoll::readable);
   ::close(one.fds[0]);
@@ -255,175 +258,146 @@ TEST_CASE("a descriptor can be closed, too, behind a request that the kernel ref
 }
 
 TEST_CASE("a ring that is woken ends the next wait, or the one under way, and only one") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  one.ring.wake();
-  one.ring.wake();
-  CHECK(one.poll(-1).empty());
-  std::thread sleeper([&] { one.ring.poll(-1, one.heard); });
-  std::this_thread::sleep_for(5ms);
-  one.ring.wake();
-  sleeper.join();
-  const auto before = std::chrono::steady_clock::now();
-  one.poll(20'000'000);
-  one.poll(20'000'000);  // one of them may come back early
-  CHECK(std::chrono::steady_clock::now() - before >= 20ms);
+  with_ring([](ring_and_pair& one) {
+    one.ring.wake();
+    one.ring.wake();
+    CHECK(one.poll(-1).empty());
+    std::thread sleeper([&] { one.ring.poll(-1, one.heard); });
+    std::this_thread::sleep_for(5ms);
+    one.ring.wake();
+    sleeper.join();
+    const auto before = std::chrono::steady_clock::now();
+    one.poll(20'000'000);
+    one.poll(20'000'000);  // one of them may come back early
+    CHECK(std::chrono::steady_clock::now() - before >= 20ms);
+  });
 }
 
 TEST_CASE("a poll that may not wait does not take the wake from one that does") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  one.ring.wake();
-  CHECK(one.poll(0).empty());
-  CHECK(one.poll(-1).empty());  // returns
+  with_ring([](ring_and_pair& one) {
+    one.ring.wake();
+    CHECK(one.poll(0).empty());
+    CHECK(one.poll(-1).empty());  // returns
+  });
 }
 
 TEST_CASE("the kernel receives into a buffer, and says how much") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  std::array<char, 8> buffer{};
-  noted_operation receive;
-  receive.fd = one.fds[0];
-  receive.data = buffer.data();
-  receive.size = buffer.size();
-  one.ring.start(receive);
-  CHECK(one.ring.descriptors() == 2);
-  one.poll(0);
-  CHECK(receive.ends == 0);
-  one.send("abc");
-  one.poll(one.second);
-  CHECK(receive.ends == 1);
-  CHECK(receive.result == 3);
-  CHECK(std::string_view(buffer.data(), 3) == "abc");
-  CHECK(one.ring.descriptors() == 1);
+  with_ring([](ring_and_pair& one) {
+    std::array<char, 8> buffer{};
+    noted_operation receive(operation::receive, one.fds[0], buffer.data(), buffer.size());
+    one.ring.start(receive);
+    CHECK(one.ring.descriptors() == 2);
+    one.poll(0);
+    CHECK(receive.ends == 0);
+    one.send("abc");
+    one.poll(one.second);
+    CHECK(receive.ends == 1);
+    CHECK(receive.result == 3);
+    CHECK(std::string_view(buffer.data(), 3) == "abc");
+    CHECK(one.ring.descriptors() == 1);
+  });
 }
 
 TEST_CASE("an operation that is cancelled ends, without having taken anything") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  char byte = 0;
-  noted_operation receive;
-  receive.fd = one.fds[0];
-  receive.data = &byte;
-  receive.size = 1;
-  one.ring.start(receive);
-  one.poll(0);
-  one.ring.cancel(receive);
-  while (receive.ends == 0) {
-    one.poll(one.second);
-  }
-  CHECK(receive.result == thrum::os::interrupted);
-  one.send("x");
-  CHECK(::read(one.fds[0], &byte, 1) == 1);
+  with_ring([](ring_and_pair& one) {
+    char byte = 0;
+    noted_operation receive(operation::receive, one.fds[0], &byte, 1);
+    one.ring.start(receive);
+    one.poll(0);
+    one.ring.cancel(receive);
+    while (receive.ends == 0) {
+      one.poll(one.second);
+    }
+    CHECK(receive.result == thrum::os::interrupted);
+    one.send("x");
+    CHECK(::read(one.fds[0], &byte, 1) == 1);
+  });
 }
 
 TEST_CASE("what a thread has started and asked comes to an end after that of the thread") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  char byte = 0;
-  noted_operation receive;
-  receive.fd = one.fds[0];
-  receive.data = &byte;
-  receive.size = 1;
-  std::thread([&] {
-    one.ring.start(receive);
-    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
-  }).join();
-  one.send("xy");
-  std::vector<told> heard;
-  while (receive.ends == 0 || heard.empty()) {
-    for (const told& each : one.poll(one.second)) {
-      heard.push_back(each);
+  with_ring([](ring_and_pair& one) {
+    char byte = 0;
+    noted_operation receive(operation::receive, one.fds[0], &byte, 1);
+    std::thread([&] {
+      one.ring.start(receive);
+      one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
+    }).join();
+    one.send("xy");
+    std::vector<told> heard;
+    while (receive.ends == 0 || heard.empty()) {
+      for (const told& each : one.poll(one.second)) {
+        heard.push_back(each);
+      }
     }
-  }
-  CHECK((receive.result == 1 || receive.result == thrum::os::interrupted));
-  CHECK(heard[0].events == readable_answer);
+    CHECK((receive.result == 1 || receive.result == thrum::os::interrupted));
+    CHECK(heard[0].events == readable_answer);
+  });
 }
 
 TEST_CASE("what a thread has asked for is answered while that thread computes and makes no call") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  std::atomic<bool> has_asked{false};
-  std::atomic<bool> has_heard{false};
-  std::thread computing([&] {
-    one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
-    has_asked = true;
-    while (!has_heard) {
+  with_ring([](ring_and_pair& one) {
+    std::atomic<bool> has_asked{false};
+    std::atomic<bool> has_heard{false};
+    std::thread computing([&] {
+      one.ring.ask(one.fds[0], one.tag, thrum::netpoll::readable, true);
+      has_asked = true;
+      while (!has_heard) {
+      }
+    });
+    while (!has_asked) {
+      std::this_thread::yield();
     }
+    one.send("x");
+    while (one.poll(one.second).empty()) {
+    }
+    CHECK(one.heard.all[0].events == readable_answer);
+    has_heard = true;
+    computing.join();
   });
-  while (!has_asked) {
-    std::this_thread::yield();
-  }
-  one.send("x");
-  while (one.poll(one.second).empty()) {
-  }
-  CHECK(one.heard.all[0].events == readable_answer);
-  has_heard = true;
-  computing.join();
 }
 
 TEST_CASE("files are read and written at a place, and where they stand") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  const int file = support::open_nameless_file();
-  REQUIRE(file >= 0);
-  const auto run = [&](operation::kind_type kind, char* data, std::size_t size,
-                       std::int64_t offset) {
-    noted_operation what;
-    what.kind = kind;
-    what.fd = file;
-    what.data = data;
-    what.size = size;
-    what.offset = offset;
-    one.ring.start(what);
-    while (what.ends == 0) {
-      one.poll(one.second);
-    }
-    return what.result;
-  };
-  char text[] = "0123456789";
-  CHECK(run(operation::write, text, 10, operation::at_position) == 10);
-  char some[4] = {};
-  CHECK(run(operation::read, some, 3, 4) == 3);
-  CHECK(std::string_view(some) == "456");
-  CHECK(run(operation::read, some, 3, operation::at_position) == 0);  // at the end
-  CHECK(run(operation::write, text, 1, 2) == 1);
-  CHECK(run(operation::read, some, 3, 1) == 3);
-  CHECK(std::string_view(some) == "103");
-  ::close(file);
-  noted_operation closed;
-  CHECK(run(operation::read, some, 3, 0) == thrum::os::bad_handle);
+  with_ring([](ring_and_pair& one) {
+    const int file = support::open_nameless_file();
+    REQUIRE(file >= 0);
+    const auto run = [&](operation::kind_type kind, char* data, std::size_t size,
+                         std::int64_t offset) {
+      noted_operation what(kind, file, data, size);
+      what.offset = offset;
+      one.ring.start(what);
+      while (what.ends == 0) {
+        one.poll(one.second);
+      }
+      return what.result;
+    };
+    char text[] = "0123456789";
+    CHECK(run(operation::write, text, 10, operation::at_position) == 10);
+    char some[4] = {};
+    CHECK(run(operation::read, some, 3, 4) == 3);
+    CHECK(std::string_view(some) == "456");
+    CHECK(run(operation::read, some, 3, operation::at_position) == 0);  // at the end
+    CHECK(run(operation::write, text, 1, 2) == 1);
+    CHECK(run(operation::read, some, 3, 1) == 3);
+    CHECK(std::string_view(some) == "103");
+    ::close(file);
+    noted_operation closed;
+    CHECK(run(operation::read, some, 3, 0) == thrum::os::bad_handle);
+  });
 }
 
 TEST_CASE("more is asked of a ring than it has places for, and all of it is answered") {
-  ring_and_pair one;
-  if (!one.is_there) {
-    return;
-  }
-  one.send("x");
-  constexpr std::uint32_t questions = 1'000;
-  for (std::uint32_t i = 1; i <= questions; ++i) {
-    one.ring.ask(one.fds[0], std::uint64_t{i + 2} << 32 | 1, thrum::netpoll::readable, false);
-  }
-  std::size_t answers = 0;
-  while (answers < questions) {
-    answers += one.poll(one.second).size();
-  }
-  CHECK(answers == questions);
+  with_ring([](ring_and_pair& one) {
+    one.send("x");
+    constexpr std::uint32_t questions = 1'000;
+    for (std::uint32_t i = 1; i <= questions; ++i) {
+      one.ring.ask(one.fds[0], std::uint64_t{i + 2} << 32 | 1, thrum::netpoll::readable, false);
+    }
+    std::size_t answers = 0;
+    while (answers < questions) {
+      answers += one.poll(one.second).size();
+    }
+    CHECK(answers == questions);
+  });
 }
 
 TEST_CASE("where the system gives no ring, or refuses to enter one, a runtime's poller is epoll") {
@@ -463,11 +437,8 @@ TEST_CASE("a kernel that does not know the newer flags gives a ring without them
     listener.notify_one();
     ring_and_pair one;
     kernel.join();
-    noted_operation receive;
     char byte = 0;
-    receive.fd = one.fds[0];
-    receive.data = &byte;
-    receive.size = 1;
+    noted_operation receive(operation::receive, one.fds[0], &byte, 1);
     one.ring.start(receive);
     one.send("x");
     while (receive.ends == 0) {

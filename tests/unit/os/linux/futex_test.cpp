@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The futex call in its two forms.
+// The futex call in its two forms, and times as system calls take them.
+#include <thrum/os/linux/kernel_time.hpp>
 #include <thrum/os/thread_parts.hpp>
 
 #include "support/catch.hpp"
@@ -10,9 +11,19 @@
 #include <cerrno>
 #include <cstdint>
 
-#if !THRUM_OS_PORTABLE
-
 using namespace thrum;
+
+TEST_CASE("the kernel's own time keeps what its words hold, and no less than the largest") {
+  const auto wide = os::kernel_time::from(INT64_MAX);
+  CHECK(wide.seconds == INT64_MAX / os::nanoseconds_per_second);
+  CHECK(wide.nanoseconds == INT64_MAX % os::nanoseconds_per_second);
+  const auto narrow = os::kernel_time_of<std::int32_t>::from(INT64_MAX);
+  CHECK(narrow.seconds == INT32_MAX);
+  CHECK(os::kernel_time_of<std::int32_t>::from(3'000'000'007).seconds == 3);
+  CHECK(os::kernel_time_of<std::int32_t>::from(3'000'000'007).nanoseconds == 7);
+}
+
+#if !THRUM_OS_PORTABLE
 
 TEST_CASE("either form of the futex call waits as long as it is told") {
   for (const auto form : {os::futex_form::with_long_seconds, os::futex_form::with_64_bits}) {
