@@ -74,8 +74,8 @@ TEST_CASE("an offset that no file reaches is refused, and is never the current p
 }
 
 TEST_CASE("what is written to a file is read from it, from the current position") {
-  const support::folder folder;
-  with_runtime([&] {
+  const auto check = [] {
+    const support::folder folder;
     file f = file::open(path_in(folder), open_mode::read_write | open_mode::create);
     CHECK(f.write("hello, world") == 12);
     CHECK(f.size() == 12);
@@ -88,7 +88,9 @@ TEST_CASE("what is written to a file is read from it, from the current position"
     CHECK(f.seek(1, seek_from::current) == 8);
     CHECK(f.read_all() == "orld");
     f.sync();
-  });
+  };
+  check();
+  with_runtime(check);
 }
 
 TEST_CASE("a file has places that 32 bits do not count") {
@@ -107,14 +109,6 @@ TEST_CASE("a file has places that 32 bits do not count") {
     f.close();
     CHECK(file::open(path_in(folder), open_mode::read).size() == far + 3);
   });
-}
-
-TEST_CASE("a file works on a thread without a runtime") {
-  const support::folder folder;
-  file f = file::open(path_in(folder), open_mode::read_write | open_mode::create);
-  f.write("x");
-  f.seek(0);
-  CHECK(f.read_all() == "x");
 }
 
 TEST_CASE("read_at and write_at leave the position alone") {
@@ -261,11 +255,14 @@ TEST_CASE("goroutines that read a file leave the processor to others") {
   });
 }
 
-TEST_CASE("a device that cannot be waited for works all the same") {
+TEST_CASE("a device that cannot be waited for works all the same, opened or handed over") {
   with_runtime([&] {
-    file null = file::open(thrum::os::null_device, open_mode::read_write);
-    CHECK(null.write("gone") == 4);
-    CHECK(null.read_all().empty());
+    file opened = file::open(thrum::os::null_device, open_mode::read_write);
+    file handed_over(open_null(open_mode::read_write));
+    for (file* const null : {&opened, &handed_over}) {
+      CHECK(null->write("gone") == 4);
+      CHECK(null->read_all().empty());
+    }
   });
 }
 
@@ -352,31 +349,18 @@ TEST_CASE("a long write to a descriptor that was handed over goes on as its read
   });
 }
 
-TEST_CASE("writing to a pipe that was handed over, and that nobody reads, is no signal") {
+TEST_CASE("a pipe that was handed over tells that its other side has gone, to either side") {
   with_runtime([] {
-    const support::handed_over_ends ends = support::hand_over_pipe();
+    support::handed_over_ends ends = support::hand_over_pipe();
     file(ends.in).close();
     file out(ends.out);
-    CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);
-  });
-}
-
-TEST_CASE("a descriptor that was handed over gives the end when its other side has gone") {
-  with_runtime([] {
-    const support::handed_over_ends ends = support::hand_over_pipe();
+    CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);  // and no signal
+    ends = support::hand_over_pipe();
     file in(ends.in);
     auto reader = thrum::spawn([&] { return in.read_all(); });
     CHECK(support::put(ends.out, "last"));
     thrum::os::close(ends.out);
     CHECK(reader.join() == "last");
-  });
-}
-
-TEST_CASE("a device that is always ready works when it is handed over") {
-  with_runtime([] {
-    file null(open_null(open_mode::read_write));
-    CHECK(null.write("gone") == 4);
-    CHECK(null.read_all().empty());
   });
 }
 

@@ -53,18 +53,24 @@ bool hears(io::file_watch& watch, change_kind what, const fs::path& path) {
   }
 }
 
+/// Calls f in a goroutine, with a folder and a watch of nothing yet; where the system has watches.
+void with_watch(void (*f)(const folder&, io::file_watch&)) {
+  with_runtime([f] {
+    const folder here;
+    std::error_code error;
+    io::file_watch watch(error);
+    if (error != std::errc::operation_not_supported && error != std::errc::function_not_supported) {
+      REQUIRE_FALSE(error);
+      f(here, watch);
+    }  // else an emulator, or a system without one
+  });
+}
+
 }  // namespace
 
 TEST_CASE("a watch hears what is created, modified, renamed and removed in a directory") {
-  with_runtime([] {
-    const folder here;
+  with_watch([](const folder& here, io::file_watch& watch) {
     here.write("old", "x");
-    std::error_code error;
-    io::file_watch watch(error);
-    if (error == std::errc::operation_not_supported || error == std::errc::function_not_supported) {
-      return;  // an emulator, or a system without one
-    }
-    REQUIRE_FALSE(error);
     watch.add((here / "").string());
     here.write("new", "text");
     CHECK(hears(watch, change_kind::created, here / "new"));
@@ -85,13 +91,7 @@ TEST_CASE("a watch hears what is created, modified, renamed and removed in a dir
 }
 
 TEST_CASE("a watch of several directories hears of all of them, many changes, and none twice") {
-  with_runtime([] {
-    const folder here;
-    std::error_code error;
-    io::file_watch watch(error);
-    if (error) {
-      return;
-    }
+  with_watch([](const folder& here, io::file_watch& watch) {
     for (const char* const name : {"a", "b", "c"}) {
       fs::create_directory(here / name);
       watch.add((here / name).string());
@@ -104,6 +104,7 @@ TEST_CASE("a watch of several directories hears of all of them, many changes, an
       expected[path] = 1;
     }
     std::map<fs::path, int> created;
+    std::error_code error;
     watch.set_deadline(std::chrono::steady_clock::now() + support::long_time);
     while (created.size() != expected.size()) {
       const io::file_change change = watch.next(error);
@@ -165,13 +166,7 @@ TEST_CASE("a change for which there is no memory is what the watch says next") {
 #endif
 
 TEST_CASE("a watch hears no more of what was moved away, and may be given it again") {
-  with_runtime([] {
-    const folder here;
-    std::error_code error;
-    io::file_watch watch(error);
-    if (error) {
-      return;
-    }
+  with_watch([](const folder& here, io::file_watch& watch) {
     for (const bool is_directory : {false, true}) {
       if (is_directory && THRUM_OS_WINDOWS) {
         continue;  // it does not say that a directory itself was moved
@@ -196,14 +191,8 @@ TEST_CASE("a watch hears no more of what was moved away, and may be given it aga
 }
 
 TEST_CASE("a watch of a file hears of that file alone, and of its end") {
-  with_runtime([] {
-    const folder here;
+  with_watch([](const folder& here, io::file_watch& watch) {
     here.write("file", "x");
-    std::error_code error;
-    io::file_watch watch(error);
-    if (error) {
-      return;
-    }
     const std::string path = (here / "file").string();
     watch.add(path);
     here.write("unheard", "x");
@@ -220,13 +209,7 @@ TEST_CASE("a watch of a file hears of that file alone, and of its end") {
 }
 
 TEST_CASE("what is not watched any more is not heard, and what is not there cannot be watched") {
-  with_runtime([] {
-    const folder here;
-    std::error_code error;
-    io::file_watch watch(error);
-    if (error) {
-      return;
-    }
+  with_watch([](const folder& here, io::file_watch& watch) {
     const std::string path = (here / "").string();
     watch.add(path);
     watch.remove(path);
@@ -276,13 +259,7 @@ TEST_CASE("a watch that is closed ends a wait, and so does the end of a runtime"
 }
 
 TEST_CASE("a stop ends the wait for a change, and the changes after it are still to come") {
-  with_runtime([] {
-    const folder here;
-    std::error_code error;
-    io::file_watch watch(error);
-    if (error) {
-      return;
-    }
+  with_watch([](const folder& here, io::file_watch& watch) {
     watch.add((here / "").string());
     std::stop_source stop;
     auto waiter = thrum::spawn([&] {

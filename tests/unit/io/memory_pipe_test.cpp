@@ -26,11 +26,7 @@ using support::with_procs;
 using support::with_runtime;
 namespace io = thrum::io;
 
-namespace {
-
 static_assert(io::readable_stream<io::memory_pipe_end> && io::writable_stream<io::memory_pipe_end>);
-
-}  // namespace
 
 TEST_CASE(
     "what is written to one end of a memory pipe is read from the other, in pieces of any size") {

@@ -47,6 +47,11 @@ std::string read_one(thrum::net::conn& from) {
   return from.read(std::span<char>(&byte, 1)) == 1 ? std::string(1, byte) : std::string();
 }
 
+/// Starts a select until the connection is readable.
+thrum::join_handle<std::size_t> spawn_reading_select(thrum::net::conn& of) {
+  return thrum::spawn([&of] { return thrum::select(on_readable(of), on_timeout(1h)); });
+}
+
 }  // namespace
 
 // ---- connections and what else is ours ---------------------------------------------------------
@@ -84,8 +89,7 @@ TEST_CASE("a connection is readable at its end, and when it is closed or its dea
     CHECK(read_one(pair.server).empty());
 
     auto other = tcp_pair();
-    auto selector =
-        thrum::spawn([&] { return thrum::select(on_readable(other.server), on_timeout(1h)); });
+    auto selector = spawn_reading_select(other.server);
     REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
     other.server.close();
     CHECK(selector.join() == 0);
@@ -101,8 +105,7 @@ TEST_CASE("a select on a connection ends when its deadline is moved into the pas
   with_runtime([] {
     auto pair = local_pair();
     support::fill(pair.client);
-    auto reader =
-        thrum::spawn([&] { return thrum::select(on_readable(pair.client), on_timeout(1h)); });
+    auto reader = spawn_reading_select(pair.client);
     auto writer =
         thrum::spawn([&] { return thrum::select(on_writable(pair.client), on_timeout(1h)); });
     auto other = tcp_pair();
@@ -186,8 +189,7 @@ TEST_CASE("a select and a reader of the same connection do not take events from 
     for (int i = 0; i != scaled(100, 10); ++i) {
       auto pair = tcp_pair();
       auto reader = thrum::spawn([&] { return read_one(pair.server); });
-      auto selector =
-          thrum::spawn([&] { return thrum::select(on_readable(pair.server), on_timeout(1h)); });
+      auto selector = spawn_reading_select(pair.server);
       REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
       pair.client.write(std::string_view("xy"));
       CHECK(reader.join() == "x");
@@ -203,8 +205,7 @@ TEST_CASE("a select goes on waiting when a reader has taken all that came") {
     for (int i = 0; i != scaled(100, 10); ++i) {
       auto pair = tcp_pair();
       auto reader = thrum::spawn([&] { return read_one(pair.server); });
-      auto selector =
-          thrum::spawn([&] { return thrum::select(on_readable(pair.server), on_timeout(1h)); });
+      auto selector = spawn_reading_select(pair.server);
       while (thrum::stats().waiting != 2) {
         thrum::this_goroutine::yield();
       }

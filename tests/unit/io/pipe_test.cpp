@@ -180,15 +180,7 @@ TEST_CASE("an error of a pipe names the operation, and a code says the same") {
   });
 }
 
-TEST_CASE("writing to a pipe that nobody reads is an error, also for one that waits for room") {
-  const auto check = [] {
-    io::pipe p;
-    p.close_read();
-    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
-    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
-  };
-  check();
-  with_runtime(check);
+TEST_CASE("a write that waits for room in a pipe fails when nobody reads any more") {
   with_runtime([] {
     io::pipe p;
     auto writer =
@@ -196,6 +188,7 @@ TEST_CASE("writing to a pipe that nobody reads is an error, also for one that wa
     REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
     p.close_read();
     CHECK(writer.join() == std::errc::broken_pipe);
+    CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
   });
 }
 

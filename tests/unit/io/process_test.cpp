@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Waiting for a process, what it is given, and why it may not start. What goes through its streams is in
-// child_test.cpp.
+// Waiting for a process, what it is given, what goes through its streams, and why it may not start.
 
 #include <thrum/io/process.hpp>
 
@@ -101,6 +100,29 @@ TEST_CASE("waiting for a process blocks no thread") {
     }
     group.wait();
     CHECK(ended == children);
+  });
+}
+
+TEST_CASE("a goroutine that waits for a process takes no processor, and hears of its end") {
+  with_runtime(with_procs(1), [] {
+    process p = process_that_waits();
+    CHECK_FALSE(p.try_wait());
+    CHECK_FALSE(p.wait_for(5ms));
+    std::atomic<bool> ended{false};
+    auto waiter = thrum::spawn([&] {
+      const bool success = p.wait().exited();
+      ended = true;
+      return success;
+    });
+    if (support::has_process_handles) {
+      REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+      const auto before = thrum::stats().switches;
+      thrum::sleep_for(100ms);
+      CHECK(thrum::stats().switches - before < 20);
+    }
+    CHECK_FALSE(ended);
+    p.in().close();
+    CHECK(waiter.join());
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/net.hpp"
+#include "support/scale.hpp"
 #include "support/with_runtime.hpp"
 
 #include <chrono>
@@ -71,5 +72,23 @@ TEST_CASE("intervals of keep_alive that no system has are refused, not cut") {
     CHECK(error == std::errc::invalid_argument);
     pair.client.keep_alive({.interval = std::chrono::seconds::max()}, error);
     CHECK(error == std::errc::invalid_argument);
+  });
+}
+
+TEST_CASE("a dial to a port on which nobody listens never connects to itself", "[once]") {
+  support::with_runtime([] {
+    // The system chooses ports of one parity for connections, and of the other for listeners;
+    // within 14,000 tries it comes to each.
+    const int tries = support::scaled(40'000);
+    const std::uint16_t port =
+        static_cast<std::uint16_t>(thrum::net::listener::listen("127.0.0.1:0").local().port() ^ 1U);
+    const auto where = thrum::net::endpoint::v4(0x7f000001, port);
+    int with_itself = 0;
+    for (int i = 0; i != tries; ++i) {
+      std::error_code error;
+      const thrum::net::conn c = thrum::net::dial(where, {}, error);
+      with_itself += !error && c.local() == c.remote() ? 1 : 0;
+    }
+    CHECK(with_itself == 0);
   });
 }

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -66,13 +67,15 @@ void answer_bytes(conn& c, server::session& at) {
 }
 
 /// A server that serves while it is there.
-template <class Handler>
 class served {
  public:
-  explicit served(Handler handler, thrum::net::server_options how = {})
+  explicit served(const std::function<void(conn&, server::session&)>& handler,
+                  thrum::net::server_options how = {})
       : server_(listener::listen(support::loopback()), std::move(how)),
         where_(server_.local()),
         serving_(thrum::spawn([this, handler] { server_.serve(handler, error_); })) {}
+  explicit served(const std::function<void(conn&)>& handler, thrum::net::server_options how = {})
+      : served([handler](conn& c, server::session&) { handler(c); }, std::move(how)) {}
 
   served(const served&) = delete;
   served& operator=(const served&) = delete;

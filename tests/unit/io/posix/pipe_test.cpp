@@ -44,7 +44,7 @@ bool is_pending(int signal) {
 
 }  // namespace
 
-TEST_CASE("writing to a pipe that nobody reads is an error, not a signal") {
+TEST_CASE("writing to a pipe that nobody reads any more is an error, not a signal") {
   const auto check = [] {
     io::pipe p;
     p.close_read();
@@ -52,15 +52,8 @@ TEST_CASE("writing to a pipe that nobody reads is an error, not a signal") {
     CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
     CHECK(!is_pending(SIGPIPE));
   };
-  check();
-  with_runtime(check);
-  const without_nosignal_flag older_system;
-  check();
-  with_runtime(check);
-}
-
-TEST_CASE("a write that waits for room fails when the reader goes") {
-  const auto check = [] {
+  const auto check_waiting = [&] {
+    check();
     io::pipe p;
     auto writer =
         thrum::spawn([&] { return error_of([&] { p.write(std::string(10'000'000, 'x')); }); });
@@ -68,9 +61,11 @@ TEST_CASE("a write that waits for room fails when the reader goes") {
     p.close_read();
     CHECK(writer.join() == std::errc::broken_pipe);
   };
-  with_runtime(check);
+  check();
+  with_runtime(check_waiting);
   const without_nosignal_flag older_system;
-  with_runtime(check);
+  check();
+  with_runtime(check_waiting);
 }
 
 TEST_CASE("a write to a pipe leaves a SIGPIPE of others, and the thread's mask, as they were") {
@@ -105,17 +100,11 @@ TEST_CASE("a write to a pipe leaves a SIGPIPE of others, and the thread's mask, 
   CHECK(now.sa_handler == SIG_DFL);
 }
 
-TEST_CASE("the ends of a pipe are closed by exec, when they are destroyed, and when told to") {
+TEST_CASE("the ends of a pipe are closed by exec") {
   io::pipe p;
-  const int in = p.reader().native_handle();
-  CHECK((::fcntl(in, F_GETFD) & FD_CLOEXEC) != 0);
-  CHECK((::fcntl(p.writer().native_handle(), F_GETFD) & FD_CLOEXEC) != 0);
-  { const io::pipe_reader gone = std::move(p.reader()); }
-  CHECK(::fcntl(in, F_GETFD) == -1);
-  CHECK(!p.reader());
-  p.close();
-  CHECK(p.writer().native_handle() == -1);
-  CHECK(error_of([&] { p.write("x"); }) == std::errc::operation_canceled);
+  for (const int each : {p.reader().native_handle(), p.writer().native_handle()}) {
+    CHECK((::fcntl(each, F_GETFD) & FD_CLOEXEC) != 0);
+  }
 }
 
 TEST_CASE("a pipe that the system refuses is an error") {

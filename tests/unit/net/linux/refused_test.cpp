@@ -1,19 +1,14 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Sockets where the system refuses IPv6, or options.
+// Sockets where the system refuses IPv6, options, or memory: in programs of their own.
 
-#include "support/catch.hpp"
-#include "support/program.hpp"
+#include "support/program_rows.hpp"
 
-TEST_CASE("where there is no IPv6, any address is any IPv4 address") {
-  const support::program_result r = support::run_program("without_ipv6");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
-}
-
-TEST_CASE("options that nobody asked for and the system refuses keep nobody from listening") {
-  const support::program_result r = support::run_program("without_options");
-  INFO(r.text);
-  CHECK(r.exit_code == 0);
+TEST_CASE(
+    "where the system refuses IPv6, options or memory, sockets do without and none stays open") {
+  // Any address is any IPv4 address; options of the library's own keep nobody from listening; there is
+  // an error_code.
+  support::check_programs(
+      {{"without_ipv6", 0}, {"without_options", 0}, {"descriptors_without_memory", 0}});
 }
