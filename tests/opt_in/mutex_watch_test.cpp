@@ -3,8 +3,7 @@
 //
 // The header takes the place of functions of the C library, so a program of its own includes it.
 
-#include "support/catch.hpp"
-#include "support/program.hpp"
+#include "support/program_rows.hpp"
 
 #include <cstddef>
 #include <cstdlib>
@@ -50,16 +49,10 @@ TEST_CASE("mutex_watch counts all locks that are held, however they were taken")
   CHECK(count(r.text, "parks while its thread holds") == 2);
 }
 
-TEST_CASE("mutex_watch is silent when every lock was unlocked before the park, or was refused") {
-  const support::program_result r = watched("nothing_held");
-  CHECK(r.exit_code == 0);
-  CHECK(r.text == "");
-}
-
-TEST_CASE("mutex_watch is silent about locks of other threads and about thrum's own") {
-  const support::program_result r = watched("held_by_others");
-  CHECK(r.exit_code == 0);
-  CHECK(r.text == "");
+TEST_CASE(
+    "mutex_watch is silent about locks that are unlocked, refused, of other threads or thrum's") {
+  support::check_programs({{"nothing_held", 0, ""}, {"held_by_others", 0, ""}},
+                          THRUM_MUTEX_WATCH_PATH);
 }
 
 #endif

@@ -19,33 +19,22 @@ support::program_result with_page(const std::string& bytes, const std::string& n
 
 }  // namespace
 
-TEST_CASE("whatever the size of a page, a stack of each size can be used to its last byte") {
+TEST_CASE(
+    "whatever the size of a page, a stack of each size is used whole, and may be interrupted") {
   for (const char* const page : {"4096", "16384", "65536"}) {
     CAPTURE(page);
-    const support::program_result r = with_page(page, "whole_stacks");
-    CHECK(r.exit_code == 0);
-    CHECK(r.text ==
+    const support::program_result whole = with_page(page, "whole_stacks");
+    CHECK(whole.exit_code == 0);
+    CHECK(whole.text ==
           "16384: 20 of 20\n32768: 20 of 20\n65536: 20 of 20\n131072: 20 of 20\n"
           "262144: 20 of 20\n524288: 20 of 20\n");
-  }
-}
-
-TEST_CASE("whatever the size of a page, the smallest stack bears an interruption") {
-  for (const char* const page : {"4096", "16384", "65536"}) {
-    CAPTURE(page);
-    const support::program_result r = with_page(page, "interrupted");
-    CHECK(r.exit_code == 0);
-    CHECK(r.text == "all right\n");
-  }
-}
-
-TEST_CASE("whatever the size of a page, an overflow of the smallest stack is told as such") {
-  for (const char* const page : {"4096", "16384", "65536"}) {
-    CAPTURE(page);
-    const support::program_result r = with_page(page, "overflow");
-    CHECK(r.signal != 0);
-    CHECK(r.says("stack overflow in goroutine"));
-    CHECK(r.says("[small]"));
+    const support::program_result interrupted = with_page(page, "interrupted");
+    CHECK(interrupted.exit_code == 0);
+    CHECK(interrupted.text == "all right\n");
+    const support::program_result overflow = with_page(page, "overflow");
+    CHECK(overflow.signal != 0);
+    CHECK(overflow.says("stack overflow in goroutine"));
+    CHECK(overflow.says("[small]"));
   }
 }
 

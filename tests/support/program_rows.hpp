@@ -20,9 +20,10 @@ struct program_row {
   const char* environment = "";
 };
 
-inline void check_programs(std::initializer_list<program_row> rows) {
+inline void check_programs(std::initializer_list<program_row> rows,
+                           const char* path = THRUM_PROGRAMS_PATH) {
   for (const program_row& row : rows) {
-    const program_result r = run_program(row.program, row.environment);
+    const program_result r = run_file(path, row.program, row.environment);
     INFO(row.program << ": " << r.text);
     CHECK((r.signal != 0 ? -r.signal : r.exit_code) == row.exit_code);
     CHECK((row.text == nullptr || r.text == row.text));

@@ -134,38 +134,37 @@ TEST_CASE("tls: deadlines end what waits, and what comes later, until they are m
     alone.set_deadline(support::steady::now() + 30ms);
     alone.handshake(error);
     CHECK(error == thrum::errc::deadline_exceeded);
-  });
-}
-
-TEST_CASE("tls: a close after a deadline that has passed still tells the peer", "[tls]") {
-  with_runtime([] {
-    for (const bool by_write : {true, false}) {
-      tls_pair made = agreed_tls_pair();
-      std::error_code error;
-      if (by_write) {
-        made.client.set_write_deadline(support::steady::now());
-        made.client.write(std::string_view("x"), error);
-      } else {
-        made.client.set_deadline(support::steady::now());
-        read_text(made.client, 1, error);
-      }
-      CHECK(error == thrum::errc::deadline_exceeded);
-      made.client.close();
-      CHECK(made.server.read_all(error).empty());
-      CHECK(!error);
-    }
-  });
-}
-
-TEST_CASE("tls: the write deadline alone ends a handshake that nobody answers", "[tls]") {
-  with_runtime([] {
-    support::conn_pair below = support::tcp_pair();
-    tls_conn alone =
-        tls_conn::client(tls_context::client(asking()), std::move(below.client), "localhost");
+    // Also by the write deadline alone.
+    support::conn_pair silent = support::tcp_pair();
+    alone = tls_conn::client(tls_context::client(asking()), std::move(silent.client), "localhost");
     alone.set_write_deadline(support::steady::now() + 20ms);
-    std::error_code error;
+    error.clear();
     alone.handshake(error);
     CHECK(error == thrum::errc::deadline_exceeded);
+  });
+}
+
+TEST_CASE("tls: close tells the peer that this is the end, also after a deadline", "[tls]") {
+  with_runtime([] {
+    for (const char* const before : {"a write", "a read", "no deadline"}) {
+      INFO(before);
+      tls_pair made = agreed_tls_pair();
+      std::error_code error;
+      if (before[2] == 'w') {
+        made.client.set_write_deadline(support::steady::now());
+        made.client.write(std::string_view("x"), error);
+      } else if (before[2] == 'r') {
+        made.client.set_deadline(support::steady::now());
+        read_text(made.client, 1, error);
+      } else {
+        made.client.write(std::string_view("bye"));
+      }
+      CHECK((error == thrum::errc::deadline_exceeded) == (before[0] == 'a'));
+      made.client.close();
+      CHECK(made.server.read_all(error) == (before[0] == 'a' ? "" : "bye"));
+      CHECK(!error);
+      CHECK(made.client.remote().family() == net::address_family::none);
+    }
   });
 }
 
@@ -218,16 +217,6 @@ TEST_CASE("tls: close wakes those who wait, and fails what comes later", "[tls]"
     made.client.close_write(error);
     CHECK(support::is_cancelled(error));
     made.client.close();
-  });
-}
-
-TEST_CASE("tls: close tells the peer that this is the end", "[tls]") {
-  with_runtime([] {
-    tls_pair made = agreed_tls_pair();
-    made.server.write(std::string_view("bye"));
-    made.server.close();
-    CHECK(made.client.read_all() == "bye");
-    CHECK(made.server.remote().family() == net::address_family::none);
   });
 }
 
