@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""What tools/ports.py must find wrong in a port of vcpkg and in a package of xrepo: ours, with one thing changed."""
+"""What tools/ports.py must find wrong in a port of vcpkg, a package of xrepo and files for Bazel: ours, with one thing changed."""
 import hashlib
 import json
 import pathlib
@@ -50,6 +50,13 @@ XREPO = {
     "three spaces": ("    set_license", "   set_license", "indented by fours"),
     "a value that is not filled in": ("https://example.org/", "@folder@/", "@folder@ was not filled in"),
 }
+BAZEL = {
+    "ours": ("BUILD.bazel", "", "", None),
+    "another module": ("MODULE.bazel", 'module(name = "thrum"', 'module(name = "other"', "there is no module"),
+    "rules of an unknown module": ("MODULE.bazel", '"rules_cc"', '"rules_java"', "has no bazel_dep of it"),
+    "a file that there is not": ("BUILD.bazel", "implementation.cpp", "other.cpp", "there is no cmake/other.cpp"),
+    "a library less": ("BUILD.bazel", 'name = "tls"', 'name = "ssl"', "the libraries are"),
+}
 
 
 def filled(path):
@@ -62,6 +69,16 @@ def filled(path):
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def bazel(file, old, new):
+    root = recipes.parent
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("MODULE.bazel", "BUILD.bazel", "cmake/implementation.cpp"):
+            text = (root / name).read_text()
+            assert name != file or old in text
+            write(pathlib.Path(folder) / name, text.replace(old, new, 1) if name == file else text)
+        return list(ports.bazel_errors(folder))
 
 
 def vcpkg(file, old, new):
@@ -89,7 +106,7 @@ def xrepo(old, new):
 
 def main():
     failed = 0
-    for kind, cases in ((vcpkg, VCPKG), (xrepo, XREPO)):
+    for kind, cases in ((vcpkg, VCPKG), (xrepo, XREPO), (bazel, BAZEL)):
         for name, (*change, said) in cases.items():
             errors = kind(*change)
             if errors if said is None else not any(said in error for error in errors):
@@ -103,7 +120,7 @@ def main():
             print("ports_test: a folder is not called as git calls it")
             failed = 1
     if not failed:
-        print(f"ports_test: {len(VCPKG) + len(XREPO)} packages, each judged as it must be")
+        print(f"ports_test: {len(VCPKG) + len(XREPO) + len(BAZEL)} packages, each judged as it must be")
     sys.exit(failed)
 
 
