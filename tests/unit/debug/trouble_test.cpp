@@ -25,6 +25,9 @@ using support::run_program;
 
 bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
 
+/// Sanitizers and emulators need more address space than there is to give.
+bool space_can_be_limited() { return !THRUM_ASAN && !THRUM_TSAN && !emulated(); }
+
 bool matches(const std::string& text, const std::string& pattern) {
   return support::has_match(text, pattern);
 }
@@ -188,9 +191,6 @@ TEST_CASE("THRUM_DEBUG=hogs=5 names a goroutine that runs for five slices while 
 }
 
 #if !defined(_WIN32)  // there is no limit to set
-
-/// Sanitizers and emulators need more address space than there is to give.
-bool space_can_be_limited() { return !THRUM_ASAN && !THRUM_TSAN && !emulated(); }
 
 TEST_CASE("where the system refuses memory or threads, goroutines that have theirs go on") {
   if (!space_can_be_limited()) {
