@@ -35,7 +35,7 @@ using support::with_runtime;
 
 namespace {
 
-bool waiting(std::size_t n) {
+bool are_waiting(std::size_t n) {
   return eventually([n] { return thrum::stats().waiting == n; });
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("CondSignalStealing: a waiter that comes later does not take a notific
         first_woken = true;
       });
       main_lock.unlock();
-      REQUIRE(waiting(1));
+      REQUIRE(are_waiting(1));
       auto later = thrum::spawn([&] {
         std::unique_lock lock(mutex);
         while (!go_on) {
@@ -299,7 +299,7 @@ TEST_CASE("a stop of the runtime ends a wait on a condition variable with the mu
       } const scope{plain, held};
       changed_any.wait(lock);
     });
-    REQUIRE(waiting(2));
+    REQUIRE(are_waiting(2));
   });
   CHECK(held == 2);
   CHECK(mutex.try_lock());
