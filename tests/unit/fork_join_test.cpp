@@ -49,11 +49,11 @@ int yielding_fib(int n) {
   return a + b;
 }
 
-struct counted {
-  explicit counted(std::atomic<int>& where) : alive(&where) { ++*alive; }
-  counted(counted&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
-  counted& operator=(counted&&) = delete;
-  ~counted() {
+struct counted_alive {
+  explicit counted_alive(std::atomic<int>& where) : alive(&where) { ++*alive; }
+  counted_alive(counted_alive&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
+  counted_alive& operator=(counted_alive&&) = delete;
+  ~counted_alive() {
     if (alive != nullptr) {
       --*alive;
     }
@@ -252,20 +252,20 @@ TEST_CASE("an exception of a stolen g is thrown when both have ended") {
 TEST_CASE("results are destroyed, also those that an exception makes useless") {
   std::atomic<int> alive{0};
   with_runtime([&] {
-    static_cast<void>(with_stolen([&] { return counted(alive); }));
+    static_cast<void>(with_stolen([&] { return counted_alive(alive); }));
     CHECK(alive == 0);
-    static_cast<void>(
-        thrum::fork_join([&] { return counted(alive); }, [&] { return counted(alive); }));
+    static_cast<void>(thrum::fork_join([&] { return counted_alive(alive); },
+                                       [&] { return counted_alive(alive); }));
     CHECK(alive == 0);
     thrum::latch begun(1);
     CHECK_THROWS(thrum::fork_join(
-        [&]() -> counted {
+        [&]() -> counted_alive {
           begun.wait();
           throw std::runtime_error("f");
         },
         [&] {
           begun.count_down();
-          return counted(alive);
+          return counted_alive(alive);
         }));
     CHECK(alive == 0);
   });
