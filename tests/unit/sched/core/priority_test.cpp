@@ -307,58 +307,56 @@ TEST_CASE("a background goroutine makes room for what waits at another processor
   });
 }
 
-TEST_CASE("background goroutines that compute share a processor by slices") {
-  const preemption mode = a_way_to_interrupt();
-  support::with_runtime(by_time(mode, 1ms), [&] {
-    std::atomic<int> begun{0};
-    std::vector<thrum::join_handle<bool>> handles;
-    for (int i = 0; i != 3; ++i) {
-      handles.push_back(thrum::spawn(low_attributes, [&] {
-        ++begun;
-        return becomes_true_beside(mode, [&] { return begun == 3; });
-      }));
-    }
-    for (auto& each : handles) {
-      CHECK(each.join());
-    }
-  });
-}
-
-TEST_CASE("no processor idles while background goroutines wait") {
-  support::with_runtime(by_turns(4), [] {
-    std::atomic<int> begun{0};
-    const auto all_have = [&] { return begun == 3; };
-    std::vector<thrum::join_handle<bool>> handles;
-    for (int i = 0; i != 3; ++i) {
-      handles.push_back(thrum::spawn(low_attributes, [&] {
-        ++begun;
-        return becomes_true_beside(preemption::none, all_have);
-      }));
-    }
-    CHECK(becomes_true_beside(preemption::none, all_have));  // with the fourth processor
-    for (auto& each : handles) {
-      CHECK(each.join());
-    }
-  });
-}
-
-TEST_CASE("a background goroutine that is woken goes behind") {
-  support::with_runtime(by_turns(), [] {
-    std::string order;
-    bool waits = false;
-    thrum::chan<int> values(0);
-    auto low = thrum::spawn(low_attributes, [&] {
-      waits = true;
-      values.recv();
-      order += 'b';
+TEST_CASE(
+    "background goroutines share a processor by slices, and no processor idles while they wait") {
+  for (const unsigned procs : {1U, 4U}) {
+    const preemption mode = procs == 1 ? a_way_to_interrupt() : preemption::none;
+    support::with_runtime(procs == 1 ? by_time(mode, 1ms) : by_turns(procs), [=] {
+      std::atomic<int> begun{0};
+      const auto all_have = [&] { return begun == 3; };
+      std::vector<thrum::join_handle<bool>> handles;
+      for (int i = 0; i != 3; ++i) {
+        handles.push_back(thrum::spawn(low_attributes, [&] {
+          ++begun;
+          return becomes_true_beside(mode, all_have);
+        }));
+      }
+      if (procs != 1) {
+        CHECK(becomes_true_beside(mode, all_have));  // with the fourth processor
+      }
+      for (auto& each : handles) {
+        CHECK(each.join());
+      }
     });
-    support::eventually([&] { return waits; });
-    leave_the_turn_behind();
-    values.send(1);
-    append_five(order);
-    low.join();
-    CHECK(order == "nnnnnb");
-  });
+  }
+}
+
+TEST_CASE("a background goroutine that is woken, or joins another one that ends, goes behind") {
+  for (const bool joins : {false, true}) {
+    support::with_runtime(by_turns(), [joins] {
+      std::string order;
+      bool waits = false;
+      thrum::chan<int> values(0);
+      const auto wait = [&] {
+        waits = true;
+        values.recv();
+      };
+      auto low = thrum::spawn(low_attributes, [&] {
+        if (joins) {
+          thrum::spawn(wait).join();
+        } else {
+          wait();
+        }
+        order += 'b';
+      });
+      support::eventually([&] { return waits; });
+      leave_the_turn_behind();
+      values.send(1);
+      append_five(order);
+      low.join();
+      CHECK(order == "nnnnnb");
+    });
+  }
 }
 
 TEST_CASE("a background goroutine that is released together with others goes behind them") {
@@ -382,28 +380,6 @@ TEST_CASE("a background goroutine that is released together with others goes beh
     second.join();
     low.join();
     CHECK(order == "nnb");
-  });
-}
-
-TEST_CASE("a background goroutine that joins another one goes behind when that ends") {
-  support::with_runtime(by_turns(), [] {
-    std::string order;
-    bool waits = false;
-    thrum::chan<int> values(0);
-    auto low = thrum::spawn(low_attributes, [&] {
-      auto child = thrum::spawn([&] {
-        waits = true;
-        values.recv();
-      });
-      child.join();
-      order += 'b';
-    });
-    support::eventually([&] { return waits; });
-    leave_the_turn_behind();
-    values.send(1);
-    append_five(order);
-    low.join();
-    CHECK(order == "nnnnnb");
   });
 }
 
