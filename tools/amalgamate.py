@@ -12,7 +12,7 @@
 
 Each header stands where it is first included. A header that is first included inside an #if, which may be
 false, stands again where it is included under other conditions: its guard sees to it that it counts once. What the
-headers include at their ends unless THRUM_SEPARATE is set, the implementation, stands at the end of the one file;
+headers have at their ends under THRUM_BODIES, the implementation, stands at the end of the one file;
 with THRUM_SEPARATE it counts only in the source file that defines THRUM_IMPLEMENTATION first.
 """
 import argparse
@@ -28,7 +28,7 @@ DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif|include|define)
 OWN = re.compile(r"<(thrum(?:/[\w/.]+)?\.hpp)>")
 # Included again and again, without a guard.
 UNGUARDED = re.compile(r"thrum/base/put_macros_\w+\.hpp")
-IMPLEMENTATION = "!THRUM_SEPARATE"
+BODIES = re.compile(r"THRUM_(?:TEMPLATE_)?BODIES\b")
 
 HEAD = """\
 // SPDX-FileCopyrightText: The thrum authors
@@ -40,10 +40,25 @@ HEAD = """\
 // With THRUM_SEPARATE=1 in all source files of a program, exactly one of them contains the implementation:
 //   #define THRUM_IMPLEMENTATION
 //   #include <thrum.hpp>
+#ifdef THRUM_IMPLEMENTATION
+#define THRUM_BODIES 1
+#endif
 """
-SEAM = """
+# The other end of the file; BODIES_HERE stands for what was put aside.
+IMPLEMENTATION = """
 // ==== the implementation ===========================================================================
-#if THRUM_REQUIREMENTS_MET && (!THRUM_SEPARATE || defined(THRUM_IMPLEMENTATION))
+#if THRUM_REQUIREMENTS_MET
+#if THRUM_TEMPLATE_BODIES
+#include <thrum/base/put_macros_aside.hpp>
+//
+BODIES_HERE
+#if THRUM_BODIES && THRUM_SEPARATE
+#include <thrum/testing/fake_net.hpp>
+#endif
+//
+#include <thrum/base/put_macros_back.hpp>
+#endif
+#endif
 """
 
 
@@ -95,6 +110,7 @@ class Amalgam:
         self.include = include
         self.out = []
         self.under = {}  # header: under which conditions it stands in the file
+        self.bodies = {}  # header: when they are compiled, and their lines; None once they go where they stand
 
     def stands(self, name, here):
         """Whether it has been compiled before whenever this place is."""
@@ -109,30 +125,36 @@ class Amalgam:
             guard = find_guard(name, lines)
             self.under.setdefault(name, []).append(conditions)
         self.out.append(f"// ---- {name} ----")
+        self.add_lines(name, lines, guard, conditions)
+        self.out.append("")
+
+    def add_lines(self, name, lines, guard, conditions, stack=None):
+        """`stack`: of each #if that is open, what holds in this branch, and what does not."""
         at = dict((first, (last, kind, text)) for first, last, kind, text in directives(lines))
-        stack = []  # of each open #if: (what holds in this branch, what does not)
-        skipping = 0  # inside of #if !THRUM_SEPARATE
+        stack = [] if stack is None else stack
+        depth, aside = 0, None  # open #if inside of the bodies, which are put aside
         i = 0
         while i < len(lines):
             last, kind, text = at.get(i, (i, "", ""))
-            piece, i = lines[i:last + 1], last + 1
-            if kind in ("if", "ifdef", "ifndef"):
-                test = {"if": text, "ifdef": f"defined({text})", "ifndef": f"!defined({text})"}[kind]
-                if skipping or (kind == "if" and test == IMPLEMENTATION):
-                    skipping += 1
-                    continue
-                if i - len(piece) not in guard:
-                    stack.append(([test], []))
-            elif skipping:
-                if kind == "elif" or kind == "else":
-                    sys.exit(f"amalgamate: {name}: a branch beside {IMPLEMENTATION}")
-                skipping -= kind == "endif"
+            first, piece, i = i, lines[i:last + 1], last + 1
+            is_if = kind in ("if", "ifdef", "ifndef")
+            if depth == 0 and guard and self.bodies is not None and kind == "if" and BODIES.match(text):
+                tests = [f"defined({lines[guard[0]].split()[1]})"]
+                tests += [test for holds, not_these in stack for test in holds + [f"!({t})" for t in not_these]]
+                aside = self.bodies[name] = (tests + [text], [])
+                depth = 1
                 continue
+            if depth > 0:
+                depth += is_if - (kind == "endif")
+                if depth > 0:
+                    aside[1].extend(piece)
+                continue
+            if is_if and first not in guard:
+                stack.append(([{"if": text, "ifdef": f"defined({text})", "ifndef": f"!defined({text})"}[kind]], []))
             elif kind in ("elif", "else"):
                 holds, not_these = stack.pop()
-                not_these = not_these + holds[:1]
-                stack.append(([text] if kind == "elif" else [], not_these))
-            elif kind == "endif" and i - len(piece) not in guard:
+                stack.append(([text] if kind == "elif" else [], not_these + holds[:1]))
+            elif kind == "endif" and first not in guard:
                 stack.pop()
             elif kind == "include" and (own := OWN.match(text)):
                 here = conditions
@@ -143,7 +165,31 @@ class Amalgam:
                     self.add(own[1], here)
                 continue
             self.out += piece
-        self.out.append("")
+
+    def order(self, name, seen, ordered):
+        """The headers as they end when each includes the others itself: bodies need what other bodies declare."""
+        if name not in seen and (self.include / name).exists():
+            seen.add(name)
+            for other in re.findall(r"^\s*#\s*include " + OWN.pattern, (self.include / name).read_text(), re.M):
+                self.order(other, seen, ordered)
+            ordered.append(name)
+        return ordered
+
+    def add_bodies(self, first, conditions):
+        """What was put aside, under the conditions under which its header's text counts. `first`: includes all."""
+        bodies, self.bodies = self.bodies, None
+        for name in self.order(first, set(), []):
+            if name not in bodies:
+                continue
+            tests, lines = bodies[name]
+            under = self.under[name]
+            here = Conditions(conditions.systems & {one for each in under for one in each.systems}, conditions.others)
+            for test in tests[all(each.others <= conditions.others for each in under):]:
+                here = here.and_if(test)
+            self.out += [f"// ---- {name}: bodies ----", "#if " + " && ".join(
+                test if re.fullmatch(r"[\w()]+", test) else f"({test})" for test in tests)]
+            self.add_lines(name, lines, (), here)
+            self.out += ["#endif", ""]
 
 
 def without_licences(lines):
@@ -158,9 +204,11 @@ def amalgamate():
     amalgam.add("thrum.hpp", Conditions())
     met = Conditions(others=frozenset(["THRUM_REQUIREMENTS_MET"]))
     interface = {name for name in amalgam.under if amalgam.stands(name, met)}
-    amalgam.out.append(SEAM)
-    amalgam.add("thrum/implementation.hpp", Conditions())
-    amalgam.out.append("#endif")
+    stack = []
+    before, after = IMPLEMENTATION.split("BODIES_HERE")
+    amalgam.add_lines("", before.splitlines(), (), Conditions(), stack)
+    amalgam.add_bodies("thrum.hpp", met.and_if("THRUM_TEMPLATE_BODIES"))
+    amalgam.add_lines("", after.splitlines(), (), Conditions(), stack)
     body = "\n".join(without_licences(amalgam.out)) + "\n"
     return HEAD.format(version=version) + "\n" + re.sub(r"\n{3,}", "\n\n", body), interface
 

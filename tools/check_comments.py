@@ -15,6 +15,8 @@ import pathlib
 import re
 import sys
 
+import bodies
+
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include/thrum"
 ROOMS = ["sync", "chan", "select", "time", "context", "net", "io", "testing"]
@@ -49,7 +51,8 @@ class Scope:
 class Header:
     def __init__(self, path, bases):
         self.bases = bases
-        self.lines = path.read_text().split("\n")
+        # What a body defines has its comment where it is declared.
+        self.lines = bodies.split_header(path.read_text())[0].split("\n")
         text = blank("\n".join(self.lines), r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*')
         self.code = blank(text, r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*")
         self.bare = []  # (line, text) of what has no comment
@@ -157,9 +160,7 @@ def headers():
     if len(sys.argv) > 1:
         return [pathlib.Path(name) for name in sys.argv[1:]]
     rooms = [path for room in ROOMS for path in (include / room).rglob("*.hpp")]
-    # What a definition header defines has its comment where it is declared.
-    return sorted(path for path in [*include.glob("*.hpp"), *rooms]
-                  if not path.name.endswith("_definition.hpp"))
+    return sorted([*include.glob("*.hpp"), *rooms])
 
 
 bases = set().union(*(PUBLIC_BASE.findall(path.read_text()) for path in headers()))

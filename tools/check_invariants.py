@@ -80,7 +80,7 @@ class Tree:
                         where = self.told[step]
                         if not where:
                             self.errors.append(f"{place}: no header tells the step {step}")
-                        elif file.replace("_definition.hpp", ".hpp") not in where and len(where) > 1 \
+                        elif file not in where and len(where) > 1 \
                                 and not any(pathlib.PurePath(one).name in said for one in where):
                             self.errors.append(f"{place}: several headers tell a step {step}: "
                                                + ", ".join(sorted(where)))

@@ -44,7 +44,6 @@ graph = {}
 
 
 def room(name):
-    name = name.replace("_definition.hpp", ".hpp")  # which stands where its header does
     parts = pathlib.PurePosixPath(name).parts
     if parts[1:2] == ("sched",):
         return "/".join(parts[1:-1])
@@ -63,13 +62,7 @@ def floor(name):
 for path in sorted(include.rglob("*.hpp")):
     name = path.relative_to(include).as_posix()
     text = path.read_text()
-    # The definitions of a header come after it, unless they are compiled apart.
-    declared = re.sub(r"\n#if !THRUM_SEPARATE\n(#include <thrum/\S+_definition\.hpp>\n)+#endif\n((?:\n?#endif.*\n)+)$",
-                      r"\n\2", text)
-    graph[name] = re.findall(r"^\s*#\s*include <(thrum[^>]*)>", declared, re.M)
-    if re.search(r"include <thrum/\S+_definition\.hpp>", declared) and name != "thrum/implementation.hpp" \
-            and not name.endswith("_definition.hpp"):
-        errors.append(f"{name}: includes definitions elsewhere than as its last lines")
+    graph[name] = re.findall(r"^\s*#\s*include <(thrum[^>]*)>", text, re.M)
     for target in graph[name]:
         if not (include / target).exists():
             errors.append(f"{name}: includes {target}, which does not exist")
@@ -103,17 +96,6 @@ for port, place in OFFERED.items():
         for used in sorted(set(re.findall(rf"\b{port}::(\w+)", code)) - offered):
             errors.append(f"{name}: uses {port}::{used}, which no port is asked for; add it to "
                           f"thrum/{port}/contract.hpp and to {place.relative_to(include)}")
-
-# A header and its definitions are one when it comes to cycles.
-for name in [name for name in graph if name.endswith("_definition.hpp")]:
-    if f"<{name}>" not in (include / "thrum/implementation.hpp").read_text():
-        errors.append(f"thrum/implementation.hpp: does not include {name}")
-    header = name.replace("_definition.hpp", ".hpp")
-    if header in graph:
-        if f"#include <{name}>" not in (include / header).read_text():
-            errors.append(f"{header}: does not include its definitions, {name}")
-        graph[header] += [target.replace("_definition.hpp", ".hpp") for target in graph.pop(name)
-                          if target != header]
 
 # Cycles, by depth-first search.
 state = {}

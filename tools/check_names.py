@@ -42,7 +42,7 @@ SHOWN = {"net_detail", "io_detail"}
 
 def private_namespace(relative):
     """The one namespace for what is private in this file, of those that have a room; or none."""
-    room = re.sub(r"(_definition)?\.hpp$", "", "/".join(relative.parts[1:2]))
+    room = "/".join(relative.parts[1:2]).removesuffix(".hpp")
     if room == "sched":
         return "sched"
     return next((name for name, rooms in PRIVATE.items() if room in rooms), None)

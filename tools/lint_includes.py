@@ -39,11 +39,6 @@ def unused(path):
     for what, line in re.findall(r'^- (<[^>]+>|"[^"]+") @Line:(\d+)$', done.stdout, re.M):
         if what in NAMELESS and NAMELESS[what].search(text):
             continue
-        # The two halves of a header: the first includes the second for its users, and the first says
-        # what the second may use.
-        half = f"<{path.relative_to(root / 'include').as_posix()}>"
-        if what.endswith("_definition.hpp>") or half == what.replace(".hpp>", "_definition.hpp>"):
-            continue
         found.append((int(line), what, f"includes {what}, of which it uses nothing"))
     return found
 

@@ -15,6 +15,7 @@ import pathlib
 import re
 import sys
 
+import bodies
 import syntax_tree
 
 root = pathlib.Path(__file__).resolve().parent.parent
@@ -42,6 +43,7 @@ class Source:
     def __init__(self, path):
         self.data = pathlib.Path(path).read_bytes()
         self.lines = self.data.decode().split("\n")
+        self.bodies = set(bodies.lines_of_bodies(self.data.decode()))
         self.starts = [0]
         for line in self.data.split(b"\n"):
             self.starts.append(self.starts[-1] + len(line) + 1)
@@ -140,7 +142,7 @@ class Reference:
         if (is_class or cursor.kind == k.ENUM_DECL) and not cursor.is_definition():
             return
         header = pathlib.Path(cursor.location.file.name).resolve().relative_to(include).as_posix()
-        if header.endswith("_definition.hpp"):
+        if source.line(cursor.extent.start.offset) in source.bodies:
             return
         name = "::".join((*path, cursor.spelling))
         text, comment, together = self.described(cursor, source)

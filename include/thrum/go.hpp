@@ -157,8 +157,14 @@ THRUM_INLINE auto spawn(runtime& where, const attributes& how, F&& f, Args&&... 
 
 }}  // namespace thrum::THRUM_ABI
 
-#if !THRUM_SEPARATE
-#include <thrum/go_definition.hpp>
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+THRUM_OUT_OF_LINE void panic(goroutine& g, std::exception_ptr error) noexcept {
+  static_cast<runtime*>(g.scheduler->config().user)->panic(std::move(error), g.id);
+}
+
+}}}  // namespace thrum::THRUM_ABI::go_detail
 #endif
 
 #endif

@@ -2,197 +2,28 @@
 // SPDX-License-Identifier: MIT
 //
 // All of the implementation. With THRUM_SEPARATE=1 in all source files of a program, exactly one of
-// them includes this. Without, each header brings what it needs, and this adds nothing.
+// them includes this, before any other header of the library. Without, each header brings what it
+// needs, and this adds nothing.
 #ifndef THRUM_IMPLEMENTATION_HPP
 #define THRUM_IMPLEMENTATION_HPP
+
+#ifndef THRUM_BODIES
+#define THRUM_BODIES 1
+#endif
 
 #include <thrum.hpp>
 
 #if THRUM_REQUIREMENTS_MET
+#if !THRUM_BODIES
+#error \
+    "thrum: with THRUM_SEPARATE, include <thrum/implementation.hpp> before any other header of the library"
+#endif
+
 #include <thrum/base/put_macros_aside.hpp>
 //
-#include <thrum/base/errc_definition.hpp>
-#include <thrum/base/error_definition.hpp>
-#include <thrum/base/fatal_definition.hpp>
-#include <thrum/blocking_definition.hpp>
-#include <thrum/context/node_definition.hpp>
-#include <thrum/context/node_watch_definition.hpp>
-#include <thrum/context_definition.hpp>
-#include <thrum/deadline_definition.hpp>
-#include <thrum/debug/stats_definition.hpp>
-#include <thrum/generator_definition.hpp>
-#include <thrum/go_definition.hpp>
-#include <thrum/goroutine_local_definition.hpp>
-#include <thrum/group_definition.hpp>
-#include <thrum/implementation/runtime_definition.hpp>
-#include <thrum/io/child_process_definition.hpp>
-#include <thrum/io/copy_definition.hpp>
-#include <thrum/io/descriptor_definition.hpp>
-#include <thrum/io/detached_children_definition.hpp>
-#include <thrum/io/directory_definition.hpp>
-#include <thrum/io/exec_definition.hpp>
-#include <thrum/io/file_definition.hpp>
-#include <thrum/io/file_watch_definition.hpp>
-#include <thrum/io/memory_pipe_definition.hpp>
-#include <thrum/io/on_ready_definition.hpp>
-#include <thrum/io/own_name_definition.hpp>
-#include <thrum/io/pipe_definition.hpp>
-#include <thrum/io/process_definition.hpp>
-#include <thrum/io/pseudo_terminal_definition.hpp>
-#include <thrum/io/redirect_definition.hpp>
-#include <thrum/io/signal_set_definition.hpp>
-#include <thrum/io/temporary_definition.hpp>
-#include <thrum/io/wait_definition.hpp>
-#include <thrum/io/whole_file_definition.hpp>
-#include <thrum/join_handle_definition.hpp>
-#include <thrum/net/address_text_definition.hpp>
-#include <thrum/net/conn_definition.hpp>
-#include <thrum/net/dial_definition.hpp>
-#include <thrum/net/endpoint_definition.hpp>
-#include <thrum/net/endpoint_error_definition.hpp>
-#include <thrum/net/host_port_definition.hpp>
-#include <thrum/net/listener_definition.hpp>
-#include <thrum/net/network_definition.hpp>
-#include <thrum/net/resolve_definition.hpp>
-#include <thrum/net/resolve_error_definition.hpp>
-#include <thrum/net/server_definition.hpp>
-#include <thrum/net/socket_definition.hpp>
-#include <thrum/net/udp_socket_definition.hpp>
-#include <thrum/netpoll/afd_definition.hpp>
-#include <thrum/netpoll/epoll_definition.hpp>
-#include <thrum/netpoll/epoll_system_definition.hpp>
-#include <thrum/netpoll/io_uring_definition.hpp>
-#include <thrum/netpoll/io_uring_system_definition.hpp>
-#include <thrum/netpoll/object_waits_definition.hpp>
-#include <thrum/on_host_definition.hpp>
-#include <thrum/options_definition.hpp>
-#include <thrum/os/bsd/child_watch_definition.hpp>
-#include <thrum/os/bsd/process_definition.hpp>
-#include <thrum/os/bsd/send_file_definition.hpp>
-#include <thrum/os/bsd/vnode_watch_definition.hpp>
-#include <thrum/os/darwin/plain_write_definition.hpp>
-#include <thrum/os/darwin/processors_definition.hpp>
-#include <thrum/os/darwin/send_file_definition.hpp>
-#include <thrum/os/darwin/this_thread_definition.hpp>
-#include <thrum/os/darwin/thread_sight_definition.hpp>
-#include <thrum/os/darwin/unwind_table_definition.hpp>
-#include <thrum/os/darwin/wait_on_address_definition.hpp>
-#include <thrum/os/elf/process_wide_definition.hpp>
-#include <thrum/os/elf/unwind_table_definition.hpp>
-#include <thrum/os/freebsd/new_handles_definition.hpp>
-#include <thrum/os/freebsd/processors_definition.hpp>
-#include <thrum/os/freebsd/send_file_definition.hpp>
-#include <thrum/os/freebsd/this_thread_definition.hpp>
-#include <thrum/os/freebsd/thread_sight_definition.hpp>
-#include <thrum/os/freebsd/umtx_definition.hpp>
-#include <thrum/os/linux/child_watch_definition.hpp>
-#include <thrum/os/linux/fence_definition.hpp>
-#include <thrum/os/linux/file_watch_definition.hpp>
-#include <thrum/os/linux/futex_definition.hpp>
-#include <thrum/os/linux/memory_definition.hpp>
-#include <thrum/os/linux/pipe_definition.hpp>
-#include <thrum/os/linux/process_definition.hpp>
-#include <thrum/os/linux/processors_definition.hpp>
-#include <thrum/os/linux/signal_value_definition.hpp>
-#include <thrum/os/linux/socket_definition.hpp>
-#include <thrum/os/linux/source_lines_definition.hpp>
-#include <thrum/os/linux/splice_definition.hpp>
-#include <thrum/os/linux/this_thread_definition.hpp>
-#include <thrum/os/linux/thread_definition.hpp>
-#include <thrum/os/linux/thread_ref_definition.hpp>
-#include <thrum/os/note_definition.hpp>
-#include <thrum/os/posix/backtrace_definition.hpp>
-#include <thrum/os/posix/caught_signals_definition.hpp>
-#include <thrum/os/posix/descriptor_definition.hpp>
-#include <thrum/os/posix/directory_definition.hpp>
-#include <thrum/os/posix/ended_thread_definition.hpp>
-#include <thrum/os/posix/exit_definition.hpp>
-#include <thrum/os/posix/fault_definition.hpp>
-#include <thrum/os/posix/file_definition.hpp>
-#include <thrum/os/posix/handler_chain_definition.hpp>
-#include <thrum/os/posix/memory_definition.hpp>
-#include <thrum/os/posix/new_handles_definition.hpp>
-#include <thrum/os/posix/plain_process_definition.hpp>
-#include <thrum/os/posix/plain_write_definition.hpp>
-#include <thrum/os/posix/preempt_signal_definition.hpp>
-#include <thrum/os/posix/process_definition.hpp>
-#include <thrum/os/posix/quit_signal_definition.hpp>
-#include <thrum/os/posix/result_definition.hpp>
-#include <thrum/os/posix/signal_mark_definition.hpp>
-#include <thrum/os/posix/socket_definition.hpp>
-#include <thrum/os/posix/symbol_definition.hpp>
-#include <thrum/os/posix/thread_definition.hpp>
-#include <thrum/os/posix/thread_ref_definition.hpp>
-#include <thrum/os/posix/thread_sight_definition.hpp>
-#include <thrum/os/posix/transfer_definition.hpp>
-#include <thrum/os/unwind_entry_definition.hpp>
-#include <thrum/os/wait_table_definition.hpp>
-#include <thrum/os/windows/backtrace_definition.hpp>
-#include <thrum/os/windows/caught_signals_definition.hpp>
-#include <thrum/os/windows/child_watch_definition.hpp>
-#include <thrum/os/windows/clock_definition.hpp>
-#include <thrum/os/windows/code_image_definition.hpp>
-#include <thrum/os/windows/descriptor_definition.hpp>
-#include <thrum/os/windows/directory_definition.hpp>
-#include <thrum/os/windows/exit_definition.hpp>
-#include <thrum/os/windows/fault_definition.hpp>
-#include <thrum/os/windows/fence_definition.hpp>
-#include <thrum/os/windows/file_definition.hpp>
-#include <thrum/os/windows/file_watch_definition.hpp>
-#include <thrum/os/windows/machine_aarch64_definition.hpp>  // IWYU pragma: keep
-#include <thrum/os/windows/machine_x86_64_definition.hpp>   // IWYU pragma: keep
-#include <thrum/os/windows/memory_definition.hpp>
-#include <thrum/os/windows/pipe_definition.hpp>
-#include <thrum/os/windows/preempt_signal_definition.hpp>
-#include <thrum/os/windows/process_definition.hpp>
-#include <thrum/os/windows/process_wide_definition.hpp>
-#include <thrum/os/windows/processors_definition.hpp>
-#include <thrum/os/windows/quit_signal_definition.hpp>
-#include <thrum/os/windows/result_definition.hpp>
-#include <thrum/os/windows/socket_definition.hpp>
-#include <thrum/os/windows/symbol_definition.hpp>
-#include <thrum/os/windows/this_thread_definition.hpp>
-#include <thrum/os/windows/thread_definition.hpp>
-#include <thrum/os/windows/thread_ref_definition.hpp>
-#include <thrum/os/windows/thread_word_definition.hpp>
-#include <thrum/os/windows/unwind_table_aarch64_definition.hpp>
-#include <thrum/os/windows/unwind_table_definition.hpp>
-#include <thrum/os/windows/unwind_table_x86_64_definition.hpp>
-#include <thrum/os/windows/wide_text_definition.hpp>
-#include <thrum/request_stop_definition.hpp>
-#include <thrum/sched/core/p_definition.hpp>
-#include <thrum/sched/core/stack_definition.hpp>
-#include <thrum/sched/io/io_operation_definition.hpp>
-#include <thrum/sched/io/poll_foreign_definition.hpp>
-#include <thrum/sched/io/poll_wait_definition.hpp>
-#include <thrum/sched/io/poll_watch_definition.hpp>
-#include <thrum/sched/queue/timer_heap_definition.hpp>
-#include <thrum/sched/run/fork_definition.hpp>
-#include <thrum/sched/run/stop_watch_definition.hpp>
-#include <thrum/select/engine_definition.hpp>
-#include <thrum/select_definition.hpp>
-#include <thrum/sync/atomic_wait_definition.hpp>
-#include <thrum/sync/condition_variable_any_definition.hpp>
-#include <thrum/sync/condition_variable_definition.hpp>
-#include <thrum/sync/destroyed_waiters_definition.hpp>
-#include <thrum/sync/latch_definition.hpp>
-#include <thrum/sync/mutex_definition.hpp>
-#include <thrum/sync/once_definition.hpp>
-#include <thrum/sync/pool_definition.hpp>
-#include <thrum/sync/recursive_mutex_definition.hpp>
-#include <thrum/sync/shared_mutex_definition.hpp>
-#include <thrum/sync/wait_group_definition.hpp>
-#include <thrum/sync/wait_list_definition.hpp>
-#include <thrum/sync/weighted_semaphore_definition.hpp>
-#include <thrum/testing/bubble_definition.hpp>
 #if THRUM_SEPARATE || defined(THRUM_FAKE_NET)
-#include <thrum/testing/fake_net_definition.hpp>
+#include <thrum/testing/fake_net.hpp>
 #endif
-#include <thrum/this_goroutine_definition.hpp>
-#include <thrum/thread_lock_definition.hpp>
-#include <thrum/time/rate_limiter_definition.hpp>
-#include <thrum/time/ticker_definition.hpp>
-#include <thrum/time/timer_definition.hpp>
 //
 #include <thrum/base/put_macros_back.hpp>
 #endif

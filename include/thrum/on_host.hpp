@@ -114,8 +114,24 @@ THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& schedul
 
 }}  // namespace thrum::THRUM_ABI
 
-#if !THRUM_SEPARATE
-#include <thrum/on_host_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/sched/run/attach.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+THRUM_OUT_OF_LINE host_thread* host_for_start(runtime_scheduler& scheduler) {
+  if (scheduler.clock.is_virtual()) {
+    return nullptr;
+  }
+  host_thread* const first = first_host(scheduler);
+  if (first == nullptr) {
+    base::throw_system(os::error_code_of(os::no_memory), "go: no memory for the host of on_host");
+  }
+  return first;
+}
+
+}}}  // namespace thrum::THRUM_ABI::go_detail
 #endif
 
 #endif

@@ -19,8 +19,19 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::go_detail
 
-#if !THRUM_SEPARATE
-#include <thrum/request_stop_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/sched/run/uncancellable.hpp>
+#include <thrum/thread_lock.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
+  const sched::uncancellable until_all_are_told;
+  const thread_lock same_thread;
+  return of.request_stop();
+}
+
+}}}  // namespace thrum::THRUM_ABI::go_detail
 #endif
 
 #endif

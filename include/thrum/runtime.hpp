@@ -279,8 +279,8 @@ THRUM_OUT_OF_LINE stats_snapshot stats();
 
 }}  // namespace thrum::THRUM_ABI
 
-#if !THRUM_SEPARATE
-#include <thrum/implementation/runtime_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/implementation/runtime_parts.hpp>
 #endif
 
 #endif

@@ -102,8 +102,60 @@ THRUM_OUT_OF_LINE std::stop_token stop_token() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::this_goroutine
 
-#if !THRUM_SEPARATE
-#include <thrum/this_goroutine_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/sched/core/g.hpp>
+#include <thrum/sched/core/section.hpp>
+#include <thrum/sched/run/background.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace this_goroutine {
+
+THRUM_OUT_OF_LINE void name(std::string_view text) noexcept {
+  auto* const m = sched::current_m();
+  if (m != nullptr && m->g != nullptr) {
+    m->g->set_name(text);
+  }
+}
+
+THRUM_OUT_OF_LINE std::string_view name() noexcept {
+  auto* const m = sched::current_m();
+  return m != nullptr && m->g != nullptr ? std::string_view(m->g->name) : std::string_view();
+}
+
+THRUM_OUT_OF_LINE thrum::priority priority() noexcept {
+  auto* const m = sched::current_m();
+  return m != nullptr && m->g != nullptr ? m->g->priority() : thrum::priority::normal;
+}
+
+THRUM_OUT_OF_LINE void priority(thrum::priority level) noexcept {
+  const sched::section here;
+  auto* const m = sched::current_m();
+  if (m == nullptr || m->g == nullptr) {
+    return;
+  }
+  sched::goroutine& g = *m->g;
+  g.flags =
+      static_cast<std::uint8_t>((g.flags & ~sched::g_background) | sched::initial_flags(level));
+  if (m->p != nullptr) {  // not inside blocking()
+    sched::show_priority(*m->p, g);
+  }
+}
+
+THRUM_OUT_OF_LINE void exit() {
+  auto* const m = sched::current_m();
+  if (m == nullptr || m->g == nullptr) {
+    base::throw_usage("this_goroutine::exit: called outside of a goroutine");
+  }
+  sched::exit_goroutine();
+}
+
+THRUM_OUT_OF_LINE std::stop_token stop_token() noexcept {
+  const runtime* const own = runtime::current();
+  return own != nullptr ? own->stop_token() : std::stop_token();
+}
+
+}}}  // namespace thrum::THRUM_ABI::this_goroutine
 #endif
 
 #endif

@@ -16,10 +16,11 @@ trap 'leave_own_wine; rm -rf "$out"' EXIT
 # bodies MODE: a source with those that are compiled apart
 bodies() {
   [[ $1 = *SEPARATE* ]] || return 0
+  echo "#define THRUM_BODIES 1" >"$out/bodies.cpp"
   for file in base/fatal os/note os/wait_table os/windows/{clock,exit,fence,memory,preempt_signal,process_wide,processors,result} \
     os/windows/{this_thread,thread,thread_ref}; do
-    echo "#include <thrum/${file}_definition.hpp>"
-  done >"$out/bodies.cpp"
+    echo "#include <thrum/${file}.hpp>"
+  done >>"$out/bodies.cpp"
   echo "$out/bodies.cpp"
 }
 

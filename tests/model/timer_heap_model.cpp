@@ -7,7 +7,6 @@
 #include "model/support/assertions.hpp"
 
 #include <thrum/sched/queue/timer_heap.hpp>
-#include <thrum/sched/queue/timer_heap_definition.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

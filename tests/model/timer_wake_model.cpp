@@ -20,7 +20,6 @@
 #include <thrum/sched/queue/idle.hpp>
 #include <thrum/sched/queue/poll_turn.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
-#include <thrum/sched/queue/timer_heap_definition.hpp>
 #include <thrum/sched/run/arm.hpp>
 #include <thrum/sched/run/find_work.hpp>
 #include <thrum/sched/run/loop.hpp>

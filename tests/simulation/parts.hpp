@@ -56,7 +56,6 @@ inline void back_off(std::uint32_t) noexcept {}  // as default_traits asks for; 
 #include <thrum/sched/queue/run_queue.hpp>
 #include <thrum/sched/queue/steal_order.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
-#include <thrum/sched/queue/timer_heap_definition.hpp>
 
 #include <atomic>
 #include <cstddef>

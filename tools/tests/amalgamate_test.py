@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: MIT
 """What tools/amalgamate.py makes of headers that include each other under conditions."""
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -75,10 +76,20 @@ class Amalgamate(unittest.TestCase):
         found, _ = count(main, a="int a;")
         self.assertEqual(found["a"], 2)
 
-    def test_what_is_included_at_an_end_unless_separate_is_left_to_the_implementation(self):
-        found, text = count(ask("a"), a="int a;\n#if !THRUM_SEPARATE\n" + ask("b") + "\n#endif", b="int b;")
-        self.assertEqual(found, {"a": 1, "b": 0})
-        self.assertNotIn("THRUM_SEPARATE", text)
+    def test_bodies_stand_behind_what_all_headers_declare_in_the_order_in_which_they_need_each_other(self):
+        with tempfile.TemporaryDirectory() as folder:
+            include = pathlib.Path(folder)
+            (include / "thrum").mkdir()
+            bodies = "\n#if THRUM_BODIES\n{}\n#endif"
+            for name, body in {"main": ask("a", "b"), "c": "int in_c;", "b": "int in_b;" + bodies.format("int body_of_b;"),
+                               "a": "int in_a;" + bodies.format(ask("b", "c") + "\nint body_of_a;")}.items():
+                (include / f"thrum/{name}.hpp").write_text(header(name, body))
+            made = amalgamate.Amalgam(include)
+            made.add("thrum/main.hpp", amalgamate.Conditions())
+            self.assertNotIn("body_of", "\n".join(made.out))
+            made.add_bodies("thrum/main.hpp", amalgamate.Conditions())
+            self.assertEqual(re.findall(r"int (\w+);", "\n".join(made.out)),
+                             ["in_a", "in_b", "body_of_b", "in_c", "body_of_a"])
 
     def test_a_header_without_a_guard_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,6 @@ HEAD = "namespace thrum { inline namespace THRUM_ABI { "
 CASES = {
     "sched in its own room": ("sched/run/x.hpp", HEAD + "namespace sched {\n", None),
     "the room's own": ("chan/core.hpp", HEAD + "\nnamespace chan_detail {\n", None),
-    "the definitions of a file": ("go_definition.hpp", HEAD + "namespace go_detail {\n", None),
     "a file and the folder of its name": ("select.hpp", HEAD + "namespace select_detail {\n", None),
     "deadlines": ("deadline.hpp", HEAD + "namespace time_detail {\n", None),
     "public namespaces": ("testing/bubble.hpp", HEAD + "namespace testing {\n", None),

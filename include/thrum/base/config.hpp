@@ -269,6 +269,13 @@ loongarch64 (lp64d)"
 #ifndef THRUM_SEPARATE
 #define THRUM_SEPARATE 0
 #endif
+// Whether a header ends with its bodies; those of templates are wanted for traits of one's own, too.
+#ifndef THRUM_BODIES
+#define THRUM_BODIES (!THRUM_SEPARATE)
+#endif
+#ifndef THRUM_TEMPLATE_BODIES
+#define THRUM_TEMPLATE_BODIES THRUM_BODIES
+#endif
 #if THRUM_SEPARATE
 #define THRUM_OUT_OF_LINE
 #else

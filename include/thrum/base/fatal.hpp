@@ -38,8 +38,41 @@ void write_error(std::string_view text) noexcept;
 #define THRUM_ASSERT(NAME, ...) static_cast<void>(sizeof((__VA_ARGS__) ? 1 : 0))
 #endif
 
-#if !THRUM_SEPARATE
-#include <thrum/base/fatal_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/message.hpp>
+#include <thrum/base/stderr.hpp>
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void write_error(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::ptrdiff_t written = write_to_standard_error(text.data(), text.size());
+    if (written <= 0) {
+      return;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void fatal(std::string_view what) noexcept {
+  constexpr std::size_t limit = 1024;
+  message<limit> line("fatal error: thrum: ");
+  line.append(what.substr(0, limit - line.view().size() - 1)).append("\n");
+  write_error(line.view());
+  std::abort();
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void invariant_failed(std::string_view name,
+                                                   std::string_view condition) noexcept {
+  message<512> text("invariant ");
+  text.append(name).append(" does not hold: ").append(condition);
+  fatal(text.view());
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
 #endif
 
 #endif  // THRUM_BASE_FATAL_HPP

@@ -277,9 +277,244 @@ class context_clock_node final : public context_node {
 
 }}}  // namespace thrum::THRUM_ABI::context_detail
 
-#if !THRUM_SEPARATE
-#include <thrum/context/node_definition.hpp>
-#include <thrum/context/node_watch_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/context/node_watch.hpp>
+#include <thrum/request_stop.hpp>
+#include <thrum/this_goroutine.hpp>
+#include <thrum/thread_lock.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
+
+THRUM_OUT_OF_LINE context_node::context_node(context_node* parent, const own_deadline& deadline,
+                                             follows what, destroy_node when_unused) noexcept
+    : chan_core<std::monostate>(*static_cast<chan_clock*>(this), &drop_chain),
+      parent_(parent),
+      destroy_node_(when_unused),
+      own_(deadline),
+      follows_parent_(what == follows::parent),
+      asks_clocks_(deadline.ask != nullptr || (above() != nullptr && above()->asks_clocks_)),
+      first_due_(above() == nullptr || deadline.when < above()->deadline() ? this
+                                                                           : above()->first_due_) {
+  const std::int64_t inherited = above() != nullptr ? above()->deadline() : no_deadline;
+  when = inherited < deadline.when ? inherited : deadline.when;
+  deadline_.store(when, relaxed);  // relaxed: not yet published
+  chan_clock::expire = [](chan_clock& clock) noexcept {
+    auto& self = static_cast<context_node&>(clock);
+    if (self.is_due(traits::now())) {
+      self.time_out();
+    }
+  };
+}
+
+THRUM_OUT_OF_LINE void context_node::enter() noexcept {
+  if (parent_ != nullptr) {
+    parent_->add_reference();
+  }
+  if (context_node* const parent = above()) {
+    context_cause inherited;
+    std::error_code told;
+    {
+      const section here;
+      scoped guard(parent->node_lock_);
+      inherited = parent->cause_.load(relaxed);  // relaxed: under the lock
+      told = parent->told_;
+      if (inherited == context_cause::none) {
+        parent->children_.push_back(*this);
+      }
+    }
+    if (inherited != context_cause::none) {
+      cancel(inherited, told, no_deadline);
+    }
+  }
+  if (is_due(traits::now())) {
+    time_out();
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::drop_chain(chan_base* last) noexcept {
+  auto* node = static_cast<context_node*>(static_cast<chan_core<std::monostate>*>(last));
+  while (node != nullptr) {
+    context_node* const parent = node->parent_;
+    node->leave_parent();
+    node->hand_over_functions();
+    node->destroy_node_(node);
+    node = parent != nullptr && parent->drop_reference_only() ? parent : nullptr;
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::leave_parent() noexcept {
+  if (context_node* const parent = above()) {
+    const section here;
+    scoped guard(parent->node_lock_);
+    if (linked) {
+      parent->children_.remove(*this);
+    }
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool context_node::ask_clocks(std::int64_t now) noexcept {
+  std::int64_t due = no_deadline;
+  for (const context_node* node = this; node != nullptr; node = node->above()) {
+    const std::int64_t own = node->own_due();
+    due = own < due ? own : due;
+  }
+  if (due <= now) {
+    return true;
+  }
+  change_clock([&] {
+    when = due;
+    deadline_.store(due, relaxed);  // relaxed: as in deadline()
+  });
+  return false;
+}
+
+THRUM_OUT_OF_LINE std::error_code context_node::cause_of_deadline() const noexcept {
+  const context_node* first = first_due_;
+  if (asks_clocks_) {
+    std::int64_t due = no_deadline;
+    for (const context_node* node = this; node != nullptr; node = node->above()) {
+      const std::int64_t own = node->own_due();
+      if (own <= due) {
+        due = own;
+        first = node;
+      }
+    }
+  }
+  return first->own_.cause;
+}
+
+THRUM_OUT_OF_LINE void context_node::end_walk(const context_node& root) noexcept {
+  if (walk_.load(relaxed) == &root) {  // relaxed: we wrote it, or another
+    walk_.store(nullptr, release);     // [cx.walk >] release: that all below is closed
+  }
+}
+
+THRUM_OUT_OF_LINE bool context_node::close_as(context_cause cause, std::error_code told,
+                                              std::int64_t now, context_node& root) noexcept {
+  if (now != no_deadline && is_due(now)) {  // its deadline may be earlier than the root's
+    cause = context_cause::timed_out;
+    told = cause_of_deadline();
+  }
+  const section here;  // to the end of close(): others that see the cause wait for it (CX2)
+  {
+    scoped guard(node_lock_);
+    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: under the lock
+      return false;
+    }
+    // CX4; relaxed: published by the cause and by the lock
+    walk_.store(&root, relaxed);
+    told_ = told;
+    has_functions_ = !functions_.empty();
+    // [cx.cause >] release: what we did before, and what it is told.
+    cause_.store(cause, release);
+  }
+  close();  // without the node's lock (CX3)
+  return true;
+}
+
+/// Moves the children to the end of a queue, each with a reference. Returns the new end.
+THRUM_OUT_OF_LINE context_node** context_node::take_children(context_node** last) noexcept {
+  const section here;
+  scoped guard(node_lock_);
+  while (context_node* const child = children_.pop_front()) {
+    if (child->add_reference_if_alive()) {
+      *last = child;
+      last = &child->cancel_next_;
+    }
+  }
+  return last;
+}
+
+THRUM_OUT_OF_LINE void context_node::wait_for_walk_of_other(
+    const context_node* own) const noexcept {
+  // [cx.walk <] acquire: that all below is closed.
+  const context_node* walk = walk_.load(acquire);
+  if (walk == nullptr || walk == own) {
+    return;
+  }
+  const thread_lock same_thread;  // we may be in a callback of a user's stop_source
+  do {
+    this_goroutine::yield();
+    walk = walk_.load(acquire);  // [cx.walk <] that all below is closed
+  } while (walk != nullptr && walk != own);
+}
+
+THRUM_OUT_OF_LINE void context_node::call_functions() noexcept {
+  while (has_functions_) {
+    context_function::share taken;
+    {
+      const section here;
+      scoped guard(node_lock_);
+      context_function* const first = functions_.pop_front();
+      if (first == nullptr) {
+        return;
+      }
+      taken = first->give_up();
+    }
+    taken.call();
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::tell() noexcept {
+  std::stop_source source(std::nostopstate);
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (!stop_source_.stop_possible() && watched_by_ == 0) {
+      return;
+    }
+    source = stop_source_;
+  }
+  const func_timer_handle armed = end_watch();
+  if (source.stop_possible()) {
+    static_cast<void>(go_detail::request_stop_here(source));
+  }
+  if (armed.get() != nullptr) {
+    armed.get()->stop();
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::cancel(context_cause cause, std::error_code told,
+                                            std::int64_t now) noexcept {
+  // Once it is closed, a waiter may drop the last handle, and so may a callback.
+  add_reference();
+  if (!close_as(cause, told, now, *this)) {
+    wait_for_walk_of_other(nullptr);
+    drop_reference();
+    return;
+  }
+  context_node* below = nullptr;
+  context_node** last = take_children(&below);
+  bool alone = true;
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    if (node->close_as(cause, told, now, *this)) {
+      last = node->take_children(last);
+    } else {
+      alone = false;
+    }
+  }
+  for (context_node* node = alone ? nullptr : below; node != nullptr; node = node->cancel_next_) {
+    node->wait_for_walk_of_other(this);
+  }
+  end_walk(*this);
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    node->end_walk(*this);
+  }
+  leave_parent();  // not before: until here the parent's walk must find it, to wait for it
+  call_functions();
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    node->call_functions();  // before any stop is requested: a callback may wait
+  }
+  tell();
+  while (context_node* const node = below) {
+    below = node->cancel_next_;
+    node->tell();
+    node->drop_reference();
+  }
+  drop_reference();
+}
+
+}}}  // namespace thrum::THRUM_ABI::context_detail
 #endif
 
 #endif

@@ -88,8 +88,137 @@ class directory_walk {
 
 }}}  // namespace thrum::THRUM_ABI::io
 
-#if !THRUM_SEPARATE
-#include <thrum/io/directory_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/path_text.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// What is in a directory, a path or one that is open, sorted by name.
+template <class Directory>
+os::io_result read_names(const Directory& directory, const std::string& path,
+                         std::vector<io::directory_entry>& all) {
+  os::directory_reader reader;
+  os::io_result result = reader.open(directory);
+  const char* name = nullptr;
+  for (io::entry_kind kind{}; result >= 0 && (result = reader.next(name, kind)) > 0;) {
+    all.push_back({name, path_in(path, name), kind});
+  }
+  std::sort(all.begin(), all.end(), [](const io::directory_entry& a, const io::directory_entry& b) {
+    return a.name < b.name;
+  });
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string& path) {
+  std::error_code error;
+  std::vector<directory_entry> all = read_directory(path, error);
+  if (error) {
+    base::throw_system(error, base::message<512>("read_directory ").append_quoted(path).view());
+  }
+  return all;
+}
+
+THRUM_OUT_OF_LINE std::vector<directory_entry> read_directory(const std::string& path,
+                                                              std::error_code& error) {
+  std::vector<directory_entry> all;
+  os::io_result result = os::invalid;
+  if (path.find('\0') == std::string::npos) {
+    blocking([&] { result = io_detail::read_names(path.c_str(), path, all); });
+  }
+  error = result < 0 ? io_detail::error_of(result) : std::error_code();
+  if (error) {
+    return {};
+  }
+  return all;
+}
+
+THRUM_OUT_OF_LINE directory_walk::directory_walk(std::string path, std::size_t most_depth)
+    : most_depth_(most_depth) {
+  inside_.emplace();
+  inside_->path = std::move(path);
+  inside_->kind = entry_kind::directory;
+}
+
+THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next() {
+  std::error_code error;
+  std::optional<directory_entry> found = next(error);
+  if (error) {
+    base::throw_system(
+        error, base::message<512>("directory_walk::next ").append_quoted(found->path).view());
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE std::optional<directory_entry> directory_walk::next(std::error_code& error) {
+  error.clear();
+  if (inside_ && levels_.size() < most_depth_) {
+    enter(error);
+    if (error) {
+      return std::exchange(inside_, std::nullopt);
+    }
+  }
+  inside_.reset();
+  while (!levels_.empty()) {
+    level& last = levels_.back();
+    if (last.at != last.entries.size()) {
+      depth_ = levels_.size();
+      directory_entry& found = last.entries[last.at++];
+      if (found.is_directory()) {
+        inside_ = found;
+      }
+      return std::move(found);
+    }
+    leave();
+  }
+  return std::nullopt;
+}
+
+THRUM_OUT_OF_LINE void directory_walk::enter(std::error_code& error) {
+  level below;
+  os::io_result result = os::invalid;
+  const std::string& path = inside_->path;
+  if (path.find('\0') == std::string::npos) {
+    blocking([&] {
+      result = levels_.empty()
+                   ? below.place.open(path.c_str())
+                   : below.place.open_in(levels_.back().place, inside_->name.c_str(), path.c_str());
+      result = result < 0 ? result : below.place.status(below.about);
+      result = result < 0 ? result : io_detail::read_names(below.place, path, below.entries);
+    });
+  }
+  if (result < 0) {
+    error = io_detail::error_of(result);
+    return;
+  }
+  levels_.push_back(std::move(below));
+  if (levels_.size() > os::most_open_directories) {
+    levels_[levels_.size() - 1 - os::most_open_directories].place.close();
+  }
+}
+
+THRUM_OUT_OF_LINE void directory_walk::leave() {
+  const level done = std::move(levels_.back());
+  levels_.pop_back();
+  if (!levels_.empty() && !levels_.back().place.is_open()) {
+    // Else it was moved, and stays closed: what is to be read in it fails.
+    blocking([&] { levels_.back().place.open_above(done.place, levels_.back().about); });
+  }
+}
+
+THRUM_OUT_OF_LINE void directory_walk::skip() noexcept { inside_.reset(); }
+
+}}}  // namespace thrum::THRUM_ABI::io
 #endif
 
 #endif

@@ -131,8 +131,215 @@ exec_result exec(const std::vector<std::string>& arguments, const exec_options& 
 
 }}}  // namespace thrum::THRUM_ABI::io
 
-#if !THRUM_SEPARATE
-#include <thrum/io/exec_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/errc.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/io/pipe.hpp>
+#include <thrum/panic.hpp>
+#include <thrum/runtime.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/queue/no_deadline.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// What runs beside its maker until the end of a block: goroutines, or, on a thread of others,
+/// threads. What they work with must let them end.
+class helpers {
+ public:
+  helpers() noexcept = default;
+  helpers(const helpers&) = delete;
+  helpers& operator=(const helpers&) = delete;
+  ~helpers() { join(); }
+
+  template <class F>
+  void go(F f) {
+    if (runtime::current() != nullptr) {
+      running_.go(std::move(f));
+      return;
+    }
+    struct counted {
+      wait_group* of;
+      explicit counted(wait_group& group) : of(&group) { group.add(1); }
+      counted(counted&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
+      ~counted() {
+        if (of != nullptr) {
+          of->done();
+        }
+      }
+    };
+    threads_.emplace_back([run = std::move(f), here = counted(running_)] { run(); });
+  }
+
+  wait_group& running() noexcept { return running_; }
+
+  void join() {
+    const uncancellable to_the_end;
+    running_.wait();  // not a join, which would pass on that it was stopped
+    for (std::thread& each : threads_) {
+      each.join();
+    }
+    threads_.clear();
+  }
+
+ private:
+  wait_group running_;
+  std::vector<std::thread> threads_;
+};
+
+/// Closes a child's pipes and kills it before those end that work with the pipes, whatever happens.
+class ended_before {
+ public:
+  explicit ended_before(io::process& child) noexcept : child_(child) {}
+  ended_before(const ended_before&) = delete;
+  ended_before& operator=(const ended_before&) = delete;
+  ~ended_before() {
+    child_.in().close();
+    child_.out().close();
+    child_.err().close();
+  }
+
+ private:
+  io::process& child_;
+};
+
+/// Everything up to the end; errc::message_size: there is more than is wanted. At the deadline, what has
+/// been written already: a reader may be late on a busy machine.
+inline std::error_code read_at_most(io::pipe_reader& from, std::string& to, std::size_t most) {
+  constexpr std::size_t piece = 16 * 1024;
+  std::vector<char> buffer(piece);
+  std::error_code error;
+  for (bool is_late = false;;) {
+    std::error_code ignored;
+    const std::size_t n = is_late ? from.try_read(std::span<char>(buffer), ignored).value_or(0)
+                                  : from.read(std::span<char>(buffer), error);
+    if (n == 0 && !is_late && error == errc::deadline_exceeded) {
+      is_late = true;
+      from.set_deadline(time_point::max());  // for the reads that do not wait
+      continue;
+    }
+    if (n == 0) {
+      return error;
+    }
+    const std::size_t room = most - to.size();
+    to.append(buffer.data(), std::min(n, room));
+    if (n > room) {
+      return std::make_error_code(std::errc::message_size);
+    }
+  }
+}
+
+/// Until its end or the deadline.
+class plain_end_wait final : public end_wait {
+ public:
+  exit_status for_child(process& child, time_point deadline,
+                        std::error_code& error) const override {
+    return child.wait_until(deadline, error);
+  }
+  bool for_readers(wait_group&) const override { return true; }  // they are joined
+};
+
+THRUM_COLD THRUM_OUT_OF_LINE void fail_exec(const std::vector<std::string>& arguments,
+                                            const std::error_code& error) {
+  base::message<512> text("exec");
+  for (const std::string& each : arguments) {
+    text.append(" ").append(each);
+  }
+  base::throw_system(error, text.view());
+}
+
+THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& arguments,
+                                           const exec_options& how, const end_wait& wait,
+                                           std::error_code& error) {
+  exec_result result;
+  process_options options;
+  options.in = how.input.empty() ? redirect::null() : redirect::pipe();
+  options.out = redirect::pipe();
+  options.err = how.errors_to_output ? redirect::to_output() : redirect::pipe();
+  options.directory = how.directory;
+  options.environment = how.environment;
+  options.new_group = os::has_process_groups;
+  process child = process::spawn(arguments, std::move(options), error);
+  if (error) {
+    return result;
+  }
+  std::error_code reading[2];
+  {
+    helpers all;
+    const ended_before guard(child);
+    const auto read = [&](std::size_t i, pipe_reader& from, std::string& to) {
+      all.go([&, i] {
+        reading[i] = read_at_most(from, to, how.most_output);
+        if (reading[i] == std::errc::message_size) {
+          child.kill_group();
+        }
+      });
+    };
+    read(0, child.out(), result.output);
+    if (!how.errors_to_output) {
+      read(1, child.err(), result.errors);
+    }
+    if (!how.input.empty()) {
+      all.go([&] {
+        std::error_code not_read;
+        child.in().write(std::string_view(how.input), not_read);
+        child.in().close();
+      });
+    }
+    const auto read_until = [&](std::int64_t when) {
+      const time_point until{std::chrono::nanoseconds(when)};
+      child.out().set_deadline(until);
+      child.err().set_deadline(until);
+    };
+    result.status = wait.for_child(child, how.deadline, error);
+    if (error == errc::deadline_exceeded || error == std::errc::operation_canceled) {
+      const std::error_code why = error;
+      result.status = child.wait_or_stop(time_point::min(), how.grace, error);
+      error = error && error != errc::deadline_exceeded ? error : why;
+    }
+    child.in().close();  // nobody reads what is left
+    const std::int64_t now = sched::traits::now();
+    const std::int64_t grace = how.grace.count();
+    read_until(grace < sched::no_deadline - now ? now + grace : sched::no_deadline);
+    if (!error && !wait.for_readers(all.running())) {
+      error = std::make_error_code(std::errc::operation_canceled);
+      read_until(now);
+    }
+    all.join();
+  }
+  for (const std::error_code& each : reading) {
+    error = each == std::errc::message_size || !error ? each : error;
+  }
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
+                                   const exec_options& how) {
+  std::error_code error;
+  exec_result result = exec(arguments, how, error);
+  if (error) {
+    io_detail::fail_exec(arguments, error);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
+                                   const exec_options& how, std::error_code& error) {
+  return io_detail::exec_waiting(arguments, how, io_detail::plain_end_wait(), error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
 #endif
 
 #endif

@@ -54,8 +54,101 @@ class redirect {
 
 }}}  // namespace thrum::THRUM_ABI::io
 
-#if !THRUM_SEPARATE
-#include <thrum/io/redirect_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/os.hpp>
+
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE redirect redirect::to_file(std::string path, open_mode mode) {
+  return {kind::path, std::move(path), mode};
+}
+
+THRUM_OUT_OF_LINE redirect redirect::from_file(std::string path) {
+  return {kind::path, std::move(path), open_mode::read};
+}
+
+THRUM_OUT_OF_LINE redirect redirect::to(native_handle_type fd) {
+  redirect result{kind::descriptor, {}, {}};
+  result.fd_ = fd;
+  return result;
+}
+
+/// The descriptors of a child that is about to be spawned; closed here when it has its own.
+class child_streams {
+ public:
+  child_streams() noexcept = default;
+  child_streams(const child_streams&) = delete;
+  child_streams& operator=(const child_streams&) = delete;
+  ~child_streams() {
+    for (const os::handle fd : owned_) {
+      if (fd != os::no_handle) {
+        os::close(fd);
+      }
+    }
+  }
+
+  /// Prepares the stream with that number. `ours` gets the other end if it is a pipe, and `where`
+  /// the path if that is to blame.
+  void prepare(int number, const redirect& how, descriptor& ours, std::string& where,
+               std::error_code& error) {
+    os::io_result result = 0;
+    bool is_own = true;
+    switch (how.kind_) {
+      case redirect::kind::inherit:
+      case redirect::kind::output: error.clear(); return;
+      case redirect::kind::path: {
+        result = file::open_native(how.path_, how.mode_);
+        where = result < 0 ? how.path_ : "";
+        break;
+      }
+      case redirect::kind::pipe: {
+        os::handle ends[2];
+        const bool child_reads = number == 0;
+        result = os::open_pipe_to_child(ends, child_reads);
+        if (result >= 0) {
+          result = static_cast<os::io_result>(ends[child_reads ? 0 : 1]);
+          ours = descriptor(ends[child_reads ? 1 : 0], error);
+          if (error) {
+            os::close(os::handle_of(result));
+            return;
+          }
+        }
+        break;
+      }
+      case redirect::kind::descriptor: {
+        result = os::is_handle(how.fd_) ? static_cast<os::io_result>(how.fd_) : os::bad_handle;
+        is_own = false;
+        break;
+      }
+    }
+    if (result >= 0 && os::is_replaced_before(os::handle_of(result), number)) {
+      const os::io_result copy = os::duplicate(os::handle_of(result));
+      if (is_own) {
+        os::close(os::handle_of(result));
+      }
+      result = copy;
+      is_own = true;
+    }
+    if (result < 0) {
+      error = io_detail::error_of(result);
+      return;
+    }
+    error.clear();
+    fds_[number] = os::handle_of(result);
+    owned_[number] = is_own ? fds_[number] : os::no_handle;
+  }
+
+  /// os::no_handle: ours.
+  os::handle operator[](int number) const noexcept { return fds_[number]; }
+
+ private:
+  os::handle fds_[3] = {os::no_handle, os::no_handle, os::no_handle};
+  os::handle owned_[3] = {os::no_handle, os::no_handle, os::no_handle};
+};
+
+}}}  // namespace thrum::THRUM_ABI::io
 #endif
 
 #endif

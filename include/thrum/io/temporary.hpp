@@ -92,8 +92,141 @@ class temporary_directory {
 
 }}}  // namespace thrum::THRUM_ABI::io
 
-#if !THRUM_SEPARATE
-#include <thrum/io/temporary_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/blocking.hpp>
+#include <thrum/io/path_text.hpp>
+#include <thrum/os/parts.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+THRUM_OUT_OF_LINE removed_path& removed_path::operator=(removed_path&& other) noexcept {
+  if (this != &other) {
+    remove();
+    path_ = std::exchange(other.path_, {});
+    own_ = std::move(other.own_);
+    is_directory_ = other.is_directory_;
+  }
+  return *this;
+}
+
+THRUM_OUT_OF_LINE void removed_path::set(std::string path, os::entry_kind kind) {
+  path_ = std::move(path);
+  is_directory_ = kind == os::entry_kind::directory;
+  blocking([&] { own_.set(path_); });
+}
+
+THRUM_OUT_OF_LINE std::string removed_path::give_up() noexcept {
+  own_.forget();
+  return std::exchange(path_, {});
+}
+
+THRUM_OUT_OF_LINE void removed_path::remove() noexcept {
+  if (!path_.empty()) {
+    blocking([&] { is_directory_ ? own_.remove_tree() : own_.remove_file(); });
+  }
+  own_.forget();
+  path_.clear();
+}
+
+/// Calls make(path) with names until one is not taken; the path, or `error`.
+template <class Make>
+std::string make_unique(std::string_view prefix, const std::string& directory, Make make,
+                        std::error_code& error) {
+  error.clear();
+  std::string where = directory;
+  if (where.empty()) {
+    const os::io_result found =
+        take_path(where, [](char* to, std::size_t room) { return os::temporary_path(to, room); });
+    error = found < 0 ? error_of(found) : std::error_code();
+  }
+  if (!error && (where.find('\0') != std::string::npos || prefix.find('\0') != std::string::npos)) {
+    error = std::make_error_code(std::errc::invalid_argument);
+  }
+  std::string path;
+  do {
+    if (error && error != std::errc::file_exists) {
+      return {};
+    }
+    path = path_in(where, std::string(prefix) + random_name());
+    make(path);
+  } while (error);
+  return path;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE temporary_file temporary_file::make(std::string_view prefix,
+                                                      const std::string& directory) {
+  std::error_code error;
+  temporary_file result = make(prefix, directory, error);
+  if (error) {
+    base::throw_system(
+        error, base::message<512>("temporary_file::make in ").append_quoted(directory).view());
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE temporary_file temporary_file::make(std::string_view prefix,
+                                                      const std::string& directory,
+                                                      std::error_code& error) {
+  constexpr unsigned only_this_user = 0600;
+  temporary_file result;
+  std::string path = io_detail::make_unique(
+      prefix, directory,
+      [&](const std::string& name) {
+        result.file_ =
+            file::open(name, open_mode::read_write | open_mode::create | open_mode::exclusive,
+                       only_this_user, error);
+      },
+      error);
+  if (!error) {
+    result.path_.set(std::move(path), os::entry_kind::file);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE temporary_directory temporary_directory::make(std::string_view prefix,
+                                                                const std::string& directory) {
+  std::error_code error;
+  temporary_directory result = make(prefix, directory, error);
+  if (error) {
+    base::throw_system(
+        error, base::message<512>("temporary_directory::make in ").append_quoted(directory).view());
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE temporary_directory temporary_directory::make(std::string_view prefix,
+                                                                const std::string& directory,
+                                                                std::error_code& error) {
+  constexpr unsigned only_this_user = 0700;
+  temporary_directory result;
+  std::string path = io_detail::make_unique(
+      prefix, directory,
+      [&](const std::string& name) {
+        const os::io_result made =
+            blocking([&] { return os::make_directory(name.c_str(), only_this_user); });
+        error = made < 0 ? io_detail::error_of(made) : std::error_code();
+      },
+      error);
+  if (!error) {
+    result.path_.set(std::move(path), os::entry_kind::directory);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE std::string temporary_directory::operator/(std::string_view name) const {
+  return io_detail::path_in(path(), name);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
 #endif
 
 #endif

@@ -89,8 +89,124 @@ THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
 
 }}}  // namespace thrum::THRUM_ABI::io
 
-#if !THRUM_SEPARATE
-#include <thrum/io/wait_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/doubling.hpp>
+#include <thrum/sched/io/poll_table.hpp>
+#include <thrum/sched/io/poll_wait.hpp>
+#include <thrum/sched/run/exit.hpp>
+
+#include <atomic>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// What we know of the descriptors of others, by their numbers.
+class watch_table {
+ public:
+  /// Null: no memory, or no number of a descriptor.
+  static sched::poll_desc* find(native_handle_type fd) noexcept {
+    const unsigned number = os::number_of(fd);
+    if (!os::is_handle(fd) || number >= most) {
+      return nullptr;
+    }
+    const auto where = places::of(number);
+    auto& first = os::process_wide<state>::get().chunks[where.chunk];
+    // [io.watch <] acquire: its zeroes.
+    slot* chunk = first.load(std::memory_order_acquire);
+    if (chunk == nullptr) {
+      const std::size_t size = places::size_of(where.chunk) * sizeof(slot);
+      auto* const fresh = static_cast<slot*>(os::map(size));
+      if (fresh == nullptr) {
+        return nullptr;
+      }
+      // [io.watch <>] acq_rel: the chunk, to each thread that finds it.
+      if (first.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+        chunk = fresh;
+      } else {
+        os::unmap(fresh, size);
+      }
+    }
+    slot& place = chunk[where.at];
+    // [io.watch <] acquire: what it points to.
+    sched::poll_desc* desc = place.load(std::memory_order_acquire);
+    if (desc == nullptr) {
+      const sched::section here;
+      sched::poll_desc* const fresh = sched::poll_table::take();
+      if (fresh == nullptr) {
+        return nullptr;
+      }
+      // [io.watch <>] acq_rel: what it points to, to each thread that finds it.
+      if (place.compare_exchange_strong(desc, fresh, std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+        desc = fresh;
+      } else {
+        sched::poll_table::give_back(*fresh);
+      }
+    }
+    return desc;
+  }
+
+ private:
+  using slot = std::atomic<sched::poll_desc*>;
+  using places = base::doubling_place<12>;
+  static constexpr unsigned most_bits = 24;
+  static constexpr unsigned most = 1U << most_bits;
+  struct state {
+    static constexpr std::string_view process_name = "io_detail::watch_table";
+    std::atomic<slot*> chunks[places::chunks_for(most_bits)] = {};
+  };
+};
+
+THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point deadline) {
+  sched::poll_desc* const desc = watch_table::find(fd);
+  if (desc == nullptr) {
+    return os::is_handle(fd) ? os::no_memory : os::bad_handle;
+  }
+  const int result =
+      sched::poll_wait::wait_foreign(*desc, fd, which, time_detail::deadline_at(deadline));
+  if (result == sched::io_exit) {
+    sched::exit_goroutine();
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
+                                const char* operation) {
+  if (const int result = wait_for(fd, which, deadline); result != 0) {
+    base::throw_system(error_of(result), operation);
+  }
+}
+
+THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
+                                std::error_code& error) {
+  const int result = wait_for(fd, which, deadline);
+  error = result != 0 ? error_of(result) : std::error_code();
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline) {
+  io_detail::wait_for(fd, side::read, deadline, "io::wait_readable");
+}
+
+THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
+                                     std::error_code& error) {
+  io_detail::wait_for(fd, side::read, deadline, error);
+}
+
+THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline) {
+  io_detail::wait_for(fd, side::write, deadline, "io::wait_writable");
+}
+
+THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
+                                     std::error_code& error) {
+  io_detail::wait_for(fd, side::write, deadline, error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
 #endif
 
 #endif

@@ -213,8 +213,318 @@ struct std::hash<thrum::net::endpoint> {
   std::size_t operator()(const thrum::net::endpoint& e) const noexcept { return e.hash(); }
 };
 
-#if !THRUM_SEPARATE
-#include <thrum/net/endpoint_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/convert.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/net/host_port.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE endpoint endpoint::with_port(std::uint16_t port) const noexcept {
+  endpoint result = *this;
+  switch (family()) {
+    case address_family::v4: result.native_.v4.sin_port = htons(port); break;
+    case address_family::v6: result.native_.v6.sin6_port = htons(port); break;
+    case address_family::local:
+    case address_family::none: break;
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE std::span<const std::uint8_t> endpoint::address_bytes() const noexcept {
+  switch (family()) {
+    case address_family::v4:
+      return {reinterpret_cast<const std::uint8_t*>(&native_.v4.sin_addr), 4};
+    case address_family::v6: return {native_.v6.sin6_addr.s6_addr, 16};
+    case address_family::local:
+    case address_family::none: break;
+  }
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::uint32_t endpoint::scope() const noexcept {
+  return family() == address_family::v6 ? native_.v6.sin6_scope_id : 0;
+}
+
+// As the kernel sees it: an abstract name has a zero byte in front, a path none behind.
+THRUM_OUT_OF_LINE std::string_view endpoint::native_path() const noexcept {
+  if (family() != address_family::local) {
+    return {};
+  }
+  std::string_view path(native_.local.sun_path, static_cast<std::size_t>(size_) - path_offset);
+  if (!path.empty() && path.front() != '\0' && path.back() == '\0') {
+    path.remove_suffix(1);
+  }
+  return path;
+}
+
+THRUM_OUT_OF_LINE std::string_view endpoint::path() const noexcept {
+  return native_path().substr(is_abstract() ? 1 : 0);
+}
+
+THRUM_OUT_OF_LINE bool endpoint::is_abstract() const noexcept {
+  return native_path().starts_with('\0');
+}
+
+THRUM_OUT_OF_LINE bool endpoint::is_loopback() const noexcept {
+  const endpoint e = unmapped();
+  switch (e.family()) {
+    case address_family::v4: return e.address_bytes().front() == 127;
+    case address_family::v6:
+      return std::memcmp(&e.native_.v6.sin6_addr, &in6addr_loopback, 16) == 0;
+    case address_family::local:
+    case address_family::none: break;
+  }
+  return false;
+}
+
+THRUM_OUT_OF_LINE bool endpoint::is_any() const noexcept {
+  const endpoint e = unmapped();
+  const auto bytes = e.address_bytes();
+  return !bytes.empty() && std::all_of(bytes.begin(), bytes.end(), [](auto b) { return b == 0; });
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::unmapped() const noexcept {
+  constexpr std::uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  const auto bytes = address_bytes();
+  if (family() != address_family::v6 || std::memcmp(bytes.data(), mapped, sizeof mapped) != 0) {
+    return *this;
+  }
+  return v4({bytes[12], bytes[13], bytes[14], bytes[15]}, port());
+}
+
+THRUM_OUT_OF_LINE std::string_view endpoint::key() const noexcept {
+  if (family() == address_family::local) {
+    return native_path();
+  }
+  const auto bytes = address_bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+THRUM_OUT_OF_LINE std::size_t endpoint::hash() const noexcept {
+  // The odd constant is 2^64 over the golden ratio: it carries each bit of the number upwards.
+  const std::uint64_t number = (std::uint64_t{scope()} << 24) ^ (std::uint64_t{port()} << 8) ^
+                               static_cast<std::uint64_t>(family());
+  constexpr int not_kept = 64 - std::numeric_limits<std::size_t>::digits;
+  const auto spread = base::convert<std::size_t>((number * 0x9e3779b97f4a7c15) >> not_kept);
+  return std::hash<std::string_view>()(key()) ^ spread;
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::v4(std::uint32_t address, std::uint16_t port) noexcept {
+  endpoint result;
+  result.native_.v4 = ::sockaddr_in{};
+  result.native_.v4.sin_family = AF_INET;
+  result.native_.v4.sin_port = htons(port);
+  result.native_.v4.sin_addr.s_addr = htonl(address);
+  result.size_ = sizeof result.native_.v4;
+  return result;
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::v4(const v4_address& address, std::uint16_t port) noexcept {
+  std::uint32_t number = 0;
+  for (const std::uint8_t byte : address) {
+    number = number << 8 | byte;
+  }
+  return v4(number, port);
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::v6(const v6_address& address, std::uint16_t port,
+                                        std::uint32_t scope) noexcept {
+  endpoint result;
+  result.native_.v6 = ::sockaddr_in6{};
+  result.native_.v6.sin6_family = AF_INET6;
+  result.native_.v6.sin6_port = htons(port);
+  std::memcpy(&result.native_.v6.sin6_addr, address.data(), address.size());
+  result.native_.v6.sin6_scope_id = scope;
+  result.size_ = sizeof result.native_.v6;
+  return result;
+}
+
+// At most one byte more than max_path: the system takes a path that fills its room to the end.
+THRUM_OUT_OF_LINE void endpoint::set_local(std::string_view native_path) noexcept {
+  native_.local = ::sockaddr_un{};
+  native_.local.sun_family = AF_UNIX;
+  char* to = native_.local.sun_path;
+  // In text an @ in front says abstract; a file called so is the same file with ./ before it.
+  if (native_path.starts_with('@') && native_path.size() + here.size() <= max_path) {
+    to = std::copy(here.begin(), here.end(), to);
+  }
+  to = std::copy(native_path.begin(), native_path.end(), to);
+  const bool is_path = !native_path.empty() && native_path.front() != '\0';
+  const auto length = static_cast<std::size_t>(to - native_.local.sun_path);
+  const std::size_t terminator = is_path && length <= max_path ? 1 : 0;
+  size_ = base::convert<::socklen_t>(path_offset + length + terminator);
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::from_native(const ::sockaddr* address,
+                                                 ::socklen_t size) noexcept {
+  endpoint result;
+  if (address == nullptr || static_cast<std::size_t>(size) < offsetof(::sockaddr, sa_data)) {
+    return result;
+  }
+  native_address native{};
+  const std::size_t known = std::min(static_cast<std::size_t>(size), sizeof native.local);
+  std::memcpy(static_cast<void*>(&native), address, known);
+  switch (native.any.sa_family) {
+    case AF_INET:
+      if (known >= sizeof native.v4) {
+        result = v4(ntohl(native.v4.sin_addr.s_addr), ntohs(native.v4.sin_port));
+      }
+      break;
+    case AF_INET6:
+      if (known >= sizeof native.v6) {
+        v6_address bytes;
+        std::memcpy(bytes.data(), &native.v6.sin6_addr, bytes.size());
+        result = v6(bytes, ntohs(native.v6.sin6_port), native.v6.sin6_scope_id);
+      }
+      break;
+    case AF_UNIX: {
+      std::string_view path(native.local.sun_path, known - path_offset);
+      if (!path.starts_with('\0')) {
+        path = path.substr(0, path.find('\0'));
+      }
+      result.set_local(path);
+      break;
+    }
+    default: break;
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign(std::string_view text) noexcept {
+  constexpr std::string_view unix_prefix = "unix:";
+  if (text.starts_with(unix_prefix)) {
+    text.remove_prefix(unix_prefix.size());
+    return text.starts_with('@') ? assign_abstract(text.substr(1)) : assign_path(text);
+  }
+  std::error_code error;
+  const host_port parts = split_host_port(text, error);
+  if (error) {
+    return error;
+  }
+  const std::optional<std::uint16_t> port = port_number(parts.service);
+  if (!port) {
+    return endpoint_error::bad_port;
+  }
+  return assign_host(parts.host.empty() ? "::" : parts.host, *port);
+}
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign_host(std::string_view host,
+                                                        std::uint16_t port) noexcept {
+  std::error_code error;
+  if (host.find(':') == std::string_view::npos) {
+    const v4_address address = net_detail::read_v4(host, error);
+    *this = error ? endpoint() : v4(address, port);
+  } else {
+    const net_detail::scoped_v6_address address = net_detail::read_v6(host, error);
+    *this = error ? endpoint() : v6(address.bytes, port, address.scope);
+  }
+  return error;
+}
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign_path(std::string_view path) noexcept {
+  if (path.empty()) {
+    return endpoint_error::no_path;
+  }
+  if (path.find('\0') != std::string_view::npos) {
+    return endpoint_error::nul_in_path;
+  }
+  if (path.size() + (path.starts_with('@') ? here.size() : 0) > max_path) {
+    return endpoint_error::path_too_long;
+  }
+  set_local(path);
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign_abstract(std::string_view name) noexcept {
+  if (name.empty()) {
+    return endpoint_error::no_path;
+  }
+  if (name.size() > max_path) {
+    return endpoint_error::path_too_long;
+  }
+  char native[max_path + 1] = {};
+  std::copy(name.begin(), name.end(), native + 1);
+  set_local({native, name.size() + 1});
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::optional<endpoint> endpoint::parse(std::string_view text) noexcept {
+  endpoint result;
+  return result.assign(text) ? std::nullopt : std::optional(result);
+}
+
+THRUM_OUT_OF_LINE std::optional<endpoint> endpoint::parse(std::string_view address,
+                                                          std::uint16_t port) noexcept {
+  endpoint result;
+  return result.assign_host(address, port) ? std::nullopt : std::optional(result);
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::local(std::string_view path, std::error_code& error) noexcept {
+  endpoint result;
+  error = result.assign_path(path);
+  return result;
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::abstract(std::string_view name,
+                                              std::error_code& error) noexcept {
+  endpoint result;
+  error = result.assign_abstract(name);
+  return result;
+}
+
+#if THRUM_EXCEPTIONS
+THRUM_OUT_OF_LINE endpoint::endpoint(std::string_view text) {
+  if (const std::error_code error = assign(text)) {
+    base::throw_system(error, base::message<>("endpoint ").append_quoted(text).view());
+  }
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::local(std::string_view path) {
+  std::error_code error;
+  const endpoint result = local(path, error);
+  if (error) {
+    base::throw_system(error, base::message<>("endpoint::local ").append_quoted(path).view());
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::abstract(std::string_view name) {
+  std::error_code error;
+  const endpoint result = abstract(name, error);
+  if (error) {
+    base::throw_system(error, base::message<>("endpoint::abstract ").append_quoted(name).view());
+  }
+  return result;
+}
+
+#endif
+
+THRUM_OUT_OF_LINE std::string endpoint::address() const {
+  switch (family()) {
+    case address_family::v4: return net_detail::text_of_v4(address_bytes().first<4>());
+    case address_family::v6: return net_detail::text_of_v6(address_bytes().first<16>(), scope());
+    case address_family::local:
+    case address_family::none: break;
+  }
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::string endpoint::to_string() const {
+  switch (family()) {
+    case address_family::none: return {};
+    case address_family::v4: return address() + ':' + std::to_string(port());
+    case address_family::v6: return '[' + address() + "]:" + std::to_string(port());
+    case address_family::local: break;
+  }
+  return std::string("unix:").append(is_abstract() ? "@" : "").append(path());
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
 #endif
 
 #endif  // THRUM_NET_ENDPOINT_HPP

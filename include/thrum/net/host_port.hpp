@@ -40,8 +40,79 @@ THRUM_OUT_OF_LINE std::optional<std::uint16_t> port_number(std::string_view text
 
 }}}  // namespace thrum::THRUM_ABI::net
 
-#if !THRUM_SEPARATE
-#include <thrum/net/host_port_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+
+#include <charconv>
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text,
+                                            std::error_code& error) noexcept {
+  const auto refuse = [&](endpoint_error why) {
+    error = why;
+    return host_port{};
+  };
+  error.clear();
+  host_port parts;
+  std::string_view rest = text;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) {
+      return refuse(endpoint_error::bad_brackets);
+    }
+    parts.host = text.substr(1, end - 1);
+    rest = text.substr(end + 1);
+    if (rest.empty()) {
+      return refuse(endpoint_error::no_port);
+    }
+    if (rest.front() != ':' || parts.host.find(':') == std::string_view::npos) {
+      return refuse(endpoint_error::bad_brackets);
+    }
+  } else {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+      return refuse(endpoint_error::no_port);
+    }
+    parts.host = text.substr(0, colon);
+    rest = text.substr(colon);
+  }
+  parts.service = rest.substr(1);
+  if (parts.host.find('[') != std::string_view::npos ||
+      parts.service.find_first_of("[]") != std::string_view::npos ||
+      (!text.starts_with('[') && parts.host.find(']') != std::string_view::npos)) {
+    return refuse(endpoint_error::bad_brackets);
+  }
+  if (parts.service.find(':') != std::string_view::npos) {
+    return refuse(endpoint_error::no_brackets);
+  }
+  return parts.service.empty() ? refuse(endpoint_error::no_port) : parts;
+}
+
+#if THRUM_EXCEPTIONS
+THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text) {
+  std::error_code error;
+  const host_port parts = split_host_port(text, error);
+  if (error) {
+    base::throw_system(error, base::message<>("split_host_port ").append_quoted(text).view());
+  }
+  return parts;
+}
+
+#endif
+
+THRUM_OUT_OF_LINE std::optional<std::uint16_t> port_number(std::string_view text) noexcept {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return port;
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
 #endif
 
 #endif  // THRUM_NET_HOST_PORT_HPP

@@ -123,8 +123,217 @@ class listener {
 
 }}}  // namespace thrum::THRUM_ABI::net
 
-#if !THRUM_SEPARATE
-#include <thrum/net/listener_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/net/resolve.hpp>
+#include <thrum/os/socket_types.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/exit.hpp>
+#include <thrum/sched/run/io_deadline.hpp>
+#include <thrum/sched/run/park.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE listener::listener(listener&& other) noexcept
+    : socket_(std::move(other.socket_)),
+      other_(std::move(other.other_)),
+      name_(std::move(other.name_)),
+      is_tcp_(other.is_tcp_) {}
+
+THRUM_OUT_OF_LINE listener& listener::operator=(listener&& other) noexcept {
+  if (this != &other) {
+    close();
+    socket_ = std::move(other.socket_);
+    other_ = std::move(other.other_);
+    name_ = std::move(other.name_);
+    is_tcp_ = other.is_tcp_;
+  }
+  return *this;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_options& how) {
+  std::error_code error;
+  listener result = listen(where, how, error);
+  if (error) {
+    net_detail::throw_endpoint(error, "listener::listen", where);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(const endpoint& where, const listen_options& how,
+                                            std::error_code& error) {
+  listener result;
+  if (net_detail::network* const other = net_detail::network_of_caller()) {
+    os::io_result made = 0;
+    result.other_ = other->listen(where, how.backlog, made);
+    io_detail::count_or(made, error);
+    return result;
+  }
+  result.socket_ = net_detail::open_socket(where, SOCK_STREAM, error);
+  if (error) {
+    const auto instead = net_detail::without_ipv6(where, error);
+    return instead && how.dual_stack ? listen(*instead, how, error) : listener();
+  }
+  const os::io_result done = result.begin(where, how);
+  if (done < 0) {
+    error = io_detail::error_of(done);
+    return listener();
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(std::string_view text, const listen_options& how) {
+  std::error_code error;
+  listener result = listen(text, how, error);
+  if (error) {
+    base::throw_system(error, base::message<>("listener::listen ").append_quoted(text).view());
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE listener listener::listen(std::string_view text, const listen_options& how,
+                                            std::error_code& error) {
+  for (const endpoint& where : resolve(text, error)) {
+    listener result = listen(where, how, error);
+    if (!error) {
+      return result;
+    }
+  }
+  return listener();
+}
+
+THRUM_OUT_OF_LINE listener listener::adopt(native_handle_type socket) {
+  std::error_code error;
+  listener result = adopt(socket, error);
+  if (error) {
+    base::throw_system(error, "listener::adopt");
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE listener listener::adopt(native_handle_type socket, std::error_code& error) {
+  listener result;
+  result.socket_ = net_detail::adopt_socket(socket, SOCK_STREAM, error);
+  if (error) {
+    return listener();
+  }
+  if (os::get_option(socket, SOL_SOCKET, SO_ACCEPTCONN) == 0) {
+    error = os::error_code_of(os::not_supported);
+    return listener();
+  }
+  result.is_tcp_ = net_detail::is_internet(result.local());
+  return result;
+}
+
+THRUM_OUT_OF_LINE conn listener::accept() {
+  std::error_code error;
+  conn result = accept(error);
+  if (error) {
+    fail(error, "accept");
+  }
+  return result;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void listener::fail(const std::error_code& error,
+                                                 const char* operation) const {
+  net_detail::throw_between(error, base::message<64>("listener::").append(operation).view(),
+                            local(), {});
+}
+
+THRUM_OUT_OF_LINE conn listener::accept(std::error_code& error) {
+  if (other_) {
+    os::io_result result = 0;
+    base::owner<net_detail::other_stream> accepted = other_->accept(result);
+    io_detail::count_or(result, error);
+    return error ? conn() : conn(std::move(accepted));
+  }
+  for (std::int64_t pause = first_pause_ns;;) {
+    const os::io_result fd =
+        socket_.run(io::side::read, [](os::handle own) { return os::accept(own); });
+    if (fd >= 0) {
+      io::descriptor accepted(os::handle_of(fd), error);
+      return error ? conn() : conn(std::move(accepted), is_tcp_);
+    }
+    if (os::out_of_handles(fd)) {
+      const sched::io_deadline until(sched::traits::now() + pause);
+      sched::exit_if_cancelled(sched::sleep_until(until.until()));
+      if (until.is_stopped()) {
+        error = io_detail::error_of(os::cancelled);
+        return conn();
+      }
+      pause = std::min(2 * pause, longest_pause_ns);
+    } else if (!os::gone_while_queued(fd)) {
+      error = io_detail::error_of(fd);
+      return conn();
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void listener::set_deadline(time_point when) noexcept {
+  if (other_) {
+    other_->set_deadline(io::side::read, when);
+  } else {
+    socket_.set_deadline(io::side::read, when);
+  }
+}
+
+THRUM_OUT_OF_LINE endpoint listener::local() const noexcept {
+  return other_ ? other_->address(false) : net_detail::address_of(socket_, false);
+}
+
+THRUM_OUT_OF_LINE void listener::close() noexcept {
+  if (other_) {
+    other_->close();
+  }
+  // Before the socket: where nobody answers any more, a successor makes a file of its own.
+  socket_.close([this] { name_.remove_file(); });
+}
+
+THRUM_OUT_OF_LINE os::io_result listener::begin(const endpoint& where, const listen_options& how) {
+  const os::handle fd = socket_.native_handle();
+  is_tcp_ = net_detail::is_internet(where);
+  os::io_result done = 0;
+  const auto must = [&](os::io_result result) { done = done < 0 ? done : result; };
+  if (where.family() == address_family::v6) {
+    const os::io_result result =
+        os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, how.dual_stack ? 0 : 1);
+    must(how.dual_stack ? 0 : result);
+  }
+  if (is_tcp_) {
+    if (how.reuse_address) {
+      os::reuse_address(fd);
+    }
+    if (how.reuse_port) {
+      must(os::reuse_port(fd));
+    }
+    // Connections inherit these.
+    if (how.no_delay) {
+      os::set_no_delay(fd, true);
+    }
+    const os::io_result result = net_detail::set_keep_alive(fd, how.keep_alive);
+    must(how.keep_alive == keep_alive_options{} ? 0 : result);
+  }
+  if (done >= 0) {
+    done = os::bind(fd, where.data(), where.size());
+  }
+  if (done >= 0 && how.remove_path && !where.is_abstract() && !where.path().empty()) {
+    name_.set(std::string(where.path()));
+  }
+  if (done >= 0) {
+    done = os::listen(fd, how.backlog);
+  }
+  if (done >= 0 && how.fast_open != 0) {
+    done = is_tcp_ ? os::set_fast_open(fd, how.fast_open) : os::not_supported;
+  }
+  return done;
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
 #endif
 
 #endif

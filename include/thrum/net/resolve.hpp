@@ -124,8 +124,173 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 
 }}}  // namespace thrum::THRUM_ABI::net
 
-#if !THRUM_SEPARATE
-#include <thrum/net/resolve_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/net/endpoint_error.hpp>
+#include <thrum/net/host_port.hpp>
+#include <thrum/net/look_up.hpp>
+#include <thrum/net/network.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
+THRUM_OUT_OF_LINE std::vector<endpoint> endpoints_of(const ::addrinfo* list,
+                                                     std::optional<std::uint16_t> port) {
+  std::vector<endpoint> found;
+  for (const ::addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
+    endpoint e =
+        endpoint::from_native(entry->ai_addr, base::convert<::socklen_t>(entry->ai_addrlen));
+    if (port) {
+      e = e.with_port(*port);
+    }
+    if (e.family() != address_family::none &&
+        std::find(found.begin(), found.end(), e) == found.end()) {
+      found.push_back(e);
+    }
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE bool is_reserved_invalid(std::string_view host) noexcept {
+  constexpr std::string_view reserved = "invalid";
+  if (host.ends_with('.')) {
+    host.remove_suffix(1);
+  }
+  if (host.size() < reserved.size()) {
+    return false;
+  }
+  const std::string_view label = host.substr(host.size() - reserved.size());
+  const bool is_whole =
+      label.size() == host.size() || host[host.size() - reserved.size() - 1] == '.';
+  return is_whole && std::equal(label.begin(), label.end(), reserved.begin(),
+                                [](char a, char b) { return (a | 0x20) == b; });
+}
+
+THRUM_OUT_OF_LINE void throw_resolve(const std::error_code& error, std::string_view host,
+                                     std::string_view service) {
+  base::message<512> text("resolve host ");
+  text.append_quoted(host).append(", service ").append_quoted(service);
+  base::throw_system(error, text.view());
+}
+
+THRUM_OUT_OF_LINE void throw_resolve(const std::error_code& error, std::string_view text) {
+  base::throw_system(error, base::message<>("resolve ").append_quoted(text).view());
+}
+
+/// Whether the resolver should see it as the name of a service: RFC 6335 (5.1) wants a letter, and
+/// without one glibc would try to read a number.
+inline bool is_service_name(std::string_view service) noexcept {
+  return service.find('\0') == std::string_view::npos &&
+         std::any_of(service.begin(), service.end(), [](char c) {
+           const char lower = static_cast<char>(c | 0x20);
+           return lower >= 'a' && lower <= 'z';
+         });
+}
+
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
+                                                      std::string_view service, time_point deadline,
+                                                      std::error_code& error) {
+  constexpr std::size_t longest = NI_MAXHOST;  // beyond that the resolver only copies
+  error.clear();
+  const std::optional<std::uint16_t> port = port_number(service.empty() ? "0" : service);
+  const std::string_view name = host.empty() ? "::" : host;
+  if (port) {
+    if (const std::optional<endpoint> numeric = endpoint::parse(name, *port)) {
+      return {*numeric};
+    }
+  } else if (!net_detail::is_service_name(service) || service.size() >= longest) {
+    error = endpoint_error::bad_port;
+    return {};
+  }
+  if (name.find('\0') != std::string_view::npos || name.size() >= longest ||
+      net_detail::is_reserved_invalid(name)) {
+    error = resolve_error::host_not_found;
+    return {};
+  }
+
+  if (net_detail::network* const other = net_detail::network_of_caller()) {
+    return other->look_up(name, port, service, error);
+  }
+  const auto answer =
+      net_detail::look_ups::of_process().find(std::string(name), std::string(port ? "" : service),
+                                              time_detail::deadline_at(deadline), error);
+  if (answer == nullptr) {
+    return {};
+  }
+  error = answer->error();
+  if (error) {
+    return {};
+  }
+  std::vector<endpoint> found = net_detail::endpoints_of(answer->list(), port);
+  if (found.empty()) {
+    error = resolve_error::host_not_found;
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service,
+                                                std::error_code& error) {
+  return resolve_until(host, service, time_point::max(), error);
+}
+
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline,
+                                                      std::error_code& error) {
+  const endpoint written(text, error);
+  if (!error) {
+    return {written};
+  }
+  if (error != endpoint_error::not_an_address && error != endpoint_error::bad_port) {
+    return {};
+  }
+  const host_port parts = split_host_port(text, error);
+  return error ? std::vector<endpoint>()
+               : resolve_until(parts.host, parts.service, deadline, error);
+}
+
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error) {
+  return resolve_until(text, time_point::max(), error);
+}
+
+#if THRUM_EXCEPTIONS
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
+                                                      std::string_view service,
+                                                      time_point deadline) {
+  std::error_code error;
+  std::vector<endpoint> found = resolve_until(host, service, deadline, error);
+  if (error) {
+    net_detail::throw_resolve(error, host, service);
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service) {
+  return resolve_until(host, service, time_point::max());
+}
+
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline) {
+  std::error_code error;
+  std::vector<endpoint> found = resolve_until(text, deadline, error);
+  if (error) {
+    net_detail::throw_resolve(error, text);
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text) {
+  return resolve_until(text, time_point::max());
+}
+
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::net
 #endif
 
 #endif  // THRUM_NET_RESOLVE_HPP

@@ -54,8 +54,29 @@ THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cau
 template <>
 struct std::is_error_code_enum<thrum::net::resolve_error> : std::true_type {};
 
-#if !THRUM_SEPARATE
-#include <thrum/net/resolve_error_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/os.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE std::error_condition resolver_category_type::default_error_condition(
+    int value) const noexcept {
+  switch (value) {
+    case EAI_AGAIN: return std::errc::resource_unavailable_try_again;
+    case EAI_MEMORY: return std::errc::not_enough_memory;
+    default: return {value, *this};
+  }
+}
+
+THRUM_OUT_OF_LINE const std::error_category& resolver_category() noexcept {
+  return os::process_wide<resolver_category_type>::get();
+}
+
+THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cause) noexcept {
+  return cause != 0 ? os::error_code_of(cause) : std::error_code(returned, resolver_category());
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
 #endif
 
 #endif  // THRUM_NET_RESOLVE_ERROR_HPP

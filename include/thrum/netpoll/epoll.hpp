@@ -125,8 +125,218 @@ using epoll = basic_epoll<epoll_system>;
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
-#if !THRUM_SEPARATE
-#include <thrum/netpoll/epoll_definition.hpp>
+#if THRUM_TEMPLATE_BODIES
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+using namespace base::orders;
+
+template <class System>
+void basic_epoll<System>::close() noexcept {
+  for (descriptor* const each : {&own_, &others_, &alarm_}) {
+    if (const int fd = *each; fd >= 0) {
+      System::close(fd);
+      *each = -1;
+    }
+  }
+  active_.store(false, relaxed);  // relaxed: nobody else is here
+}
+
+template <class System>
+int basic_epoll<System>::add(os::handle fd, std::uint64_t tag) noexcept {
+  if (const int error = activate(); error != 0) {
+    return error;
+  }
+  ::epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
+  event.data.u64 = tag;
+  descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
+  if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
+    const int error = -errno;
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+    return error;
+  }
+  return 0;
+}
+
+template <class System>
+void basic_epoll<System>::remove(os::handle fd) noexcept {
+  ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
+  System::control(own_, EPOLL_CTL_DEL, fd, ignored);
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+}
+
+template <class System>
+int basic_epoll<System>::arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  if (!active_.load(acquire)) {  // [ep.wake <] acquire: others_
+    return os::not_armed;
+  }
+  ::epoll_event event = once(tag, what);
+  return System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : -errno;
+}
+
+template <class System>
+int basic_epoll<System>::arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  if (const int error = activate(); error != 0) {
+    return error;
+  }
+  if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
+    descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
+  }
+  ::epoll_event event = once(tag, what);
+  return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : -errno;
+}
+
+template <class System>
+void basic_epoll<System>::poll(std::int64_t delay_ns, sink& to) noexcept {
+  if (!active_.load(seq_cst)) {  // [ep.wake =] seq_cst: P1
+    sleep_without_descriptors(delay_ns);
+    return;
+  }
+  const bool waits = delay_ns != 0;
+  // [ep.wake =] seq_cst: P2
+  if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake =] too
+    delay_ns = 0;
+  }
+  ::epoll_event found[at_once];
+  const int n = System::wait(own_, found, at_once, delay_ns);
+  for (int i = 0; i < n && to.announce != nullptr; ++i) {
+    to.announce(found[i].data.u64);
+  }
+  for (int i = 0; i < n; ++i) {
+    if (found[i].data.u64 == alarm_tag) {
+      if (waits) {
+        silence_alarm();
+      }
+    } else if (found[i].data.u64 == others_tag) {
+      poll_others(to);
+    } else {
+      to.deliver(to, found[i].data.u64, translate(found[i].events));
+    }
+  }
+}
+
+template <class System>
+void basic_epoll<System>::wake() noexcept {
+  if (woken_.exchange(true, seq_cst)) {  // [ep.wake =] seq_cst: W1
+    return;
+  }
+  if (active_.load(seq_cst)) {  // [ep.wake =] seq_cst: W2
+    System::sound_alarm(alarm_);
+  } else {
+    note_.wake();
+  }
+}
+
+template <class System>
+::epoll_event basic_epoll<System>::once(std::uint64_t tag, std::uint32_t what) noexcept {
+  ::epoll_event event{};
+  event.events = EPOLLONESHOT;
+  event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
+  event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
+  event.data.u64 = tag;
+  return event;
+}
+
+template <class System>
+std::uint32_t basic_epoll<System>::translate(std::uint32_t from) noexcept {
+  std::uint32_t what = 0;
+  if ((from & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    what |= readable;
+  }
+  if ((from & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+    what |= writable;
+  }
+  if ((from & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    what |= unusual;
+  }
+  return what;
+}
+
+template <class System>
+void basic_epoll<System>::silence_alarm() noexcept {
+  System::silence_alarm(alarm_);
+  woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: sees what the waker did
+}
+
+template <class System>
+void basic_epoll<System>::poll_others(sink& to) noexcept {
+  ::epoll_event found[at_once];
+  for (int n = at_once; n == at_once;) {
+    n = System::wait(others_, found, at_once, 0);
+    for (int i = 0; i < n; ++i) {
+      to.deliver(to, found[i].data.u64, translate(found[i].events));
+    }
+  }
+}
+
+template <class System>
+void basic_epoll<System>::sleep_without_descriptors(std::int64_t delay_ns) noexcept {
+  if (delay_ns == 0) {
+    return;
+  }
+  if (!woken_.load(seq_cst)) {  // [ep.wake =] seq_cst: P2
+    if (delay_ns < 0) {
+      note_.sleep();
+    } else if (!note_.sleep_for(delay_ns)) {
+      return;
+    }
+  }
+  note_.clear_while_woken();
+  woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: P2, sees what the waker did
+}
+
+template <class System>
+int basic_epoll<System>::activate() noexcept {
+  return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake <] acquire: own_ and the others
+}
+
+template <class System>
+int basic_epoll<System>::activate_slow() noexcept {
+  while (opening_.exchange(true, acquire)) {  // [ep.open <] acquire: as a lock
+    System::yield();
+  }
+  int error = 0;
+  if (!active_.load(relaxed)) {  // relaxed: under the lock
+    error = make();
+    if (error == 0) {
+      active_.exchange(true, seq_cst);  // [ep.wake =] seq_cst: A1
+      note_.wake();                     // A2
+    }
+  }
+  opening_.store(false, release);  // [ep.open >] release: as a lock
+  return error;
+}
+
+template <class System>
+int basic_epoll<System>::make() noexcept {
+  ::epoll_event alarm{};
+  alarm.events = EPOLLIN;
+  alarm.data.u64 = alarm_tag;
+  ::epoll_event nested{};
+  nested.events = EPOLLIN;
+  nested.data.u64 = others_tag;
+  own_ = System::make_poller();
+  others_ = System::make_poller();
+  alarm_ = System::make_alarm();
+  if (own_ < 0 || others_ < 0 || alarm_ < 0 ||
+      System::control(own_, EPOLL_CTL_ADD, alarm_, alarm) != 0 ||
+      System::control(own_, EPOLL_CTL_ADD, others_, nested) != 0) {
+    const int error = -errno;
+    close();
+    return error;
+  }
+  return 0;
+}
+
+#if THRUM_SEPARATE && THRUM_BODIES
+template class basic_epoll<epoll_system>;
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
 #endif  // THRUM_OS_LINUX

@@ -47,8 +47,72 @@ struct epoll_system {
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
-#if !THRUM_SEPARATE
-#include <thrum/netpoll/epoll_system_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE int epoll_system::make_poller() noexcept {
+  return ::epoll_create1(EPOLL_CLOEXEC);
+}
+
+THRUM_OUT_OF_LINE int epoll_system::make_alarm() noexcept {
+  return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+THRUM_OUT_OF_LINE int epoll_system::control(int own, int what, int fd,
+                                            ::epoll_event& event) noexcept {
+  return ::epoll_ctl(own, what, fd, &event);
+}
+
+THRUM_OUT_OF_LINE void epoll_system::close(int fd) noexcept { ::close(fd); }
+
+THRUM_OUT_OF_LINE void epoll_system::yield() noexcept { os::yield_thread(); }
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void epoll_system::sound_alarm(int fd) noexcept {
+  const std::uint64_t one = 1;
+  const int saved = errno;
+  [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
+  errno = saved;
+}
+
+THRUM_OUT_OF_LINE void epoll_system::silence_alarm(int fd) noexcept {
+  std::uint64_t count;
+  [[maybe_unused]] const auto n = ::read(fd, &count, sizeof count);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* found, int most,
+                                                        std::int64_t delay_ns) noexcept {
+  int n;
+  if (delay_ns > 0 && has_pwait2.load(relaxed)) {  // relaxed: a fact about the system
+    constexpr std::int64_t second = 1'000'000'000;
+    const struct {  // the call's own words, which the C library's type need not have
+      std::int64_t seconds, nanoseconds;
+    } limit{delay_ns / second, delay_ns % second};
+    n = static_cast<int>(
+        ::syscall(number_of_pwait2, fd, found, most, &limit, nullptr, std::size_t{0}));
+    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers
+      return n < 0 ? 0 : n;
+    }
+    has_pwait2.store(false, relaxed);  // relaxed: a fact about the system
+  }
+  constexpr std::int64_t ms = 1'000'000;
+  const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
+  n = ::epoll_wait(fd, found, most, rounded < INT_MAX ? static_cast<int>(rounded) : INT_MAX);
+  return n < 0 ? 0 : n;
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
 #endif  // THRUM_OS_LINUX

@@ -171,8 +171,324 @@ using io_uring = basic_io_uring<io_uring_system>;
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
-#if !THRUM_SEPARATE
-#include <thrum/netpoll/io_uring_definition.hpp>
+#if THRUM_TEMPLATE_BODIES
+#include <thrum/os/os.hpp>
+
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+
+#include <poll.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+// The kernel takes part as another thread would.
+template <class Word>
+std::uint32_t from_kernel(const Word& word) noexcept {
+  return word.load(acquire);  // [ur.kernel <] what it has written, or will not read any more
+}
+template <class Word>
+void to_kernel(Word& word, std::uint32_t value) noexcept {
+  word.store(value, release);  // [ur.kernel >] what stands in the places, or was read from them
+}
+
+/// As the kernel reads it: two halves of 16 bits, the lower one first.
+constexpr std::uint32_t poll_mask(unsigned what) noexcept {
+  return std::endian::native == std::endian::big ? what << 16 | what >> 16 : what;
+}
+
+template <class System>
+void ring_lock<System>::lock() noexcept {
+  while (!try_lock()) {
+    System::yield();
+  }
+}
+
+template <class System>
+int basic_io_uring<System>::open() noexcept {
+  if (const int error = queues_.open(submissions_at_once, completions_at_once); error != 0) {
+    return error;
+  }
+  const int error = others_.open_descriptors();  // later there may be none
+  if (error != 0) {
+    queues_.close();
+  }
+  return error;
+}
+
+template <class System>
+void basic_io_uring<System>::close() noexcept {
+  queues_.close();
+  others_.close();
+  // relaxed: nobody else is here
+  watches_others_.store(false, relaxed);
+  descriptors_.store(0, relaxed);  // relaxed: nobody else is here
+}
+
+template <class System>
+THRUM_OUT_OF_LINE int basic_io_uring<System>::add(os::handle /*fd*/,
+                                                  std::uint64_t /*tag*/) noexcept {
+  descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
+  return 0;
+}
+
+template <class System>
+void basic_io_uring<System>::remove(os::handle /*fd*/, std::uint64_t tag,
+                                    std::uint32_t asked) noexcept {
+  // At once: a request keeps the file open, and its peer would not learn of the end.
+  for (const events side : {readable, writable}) {
+    if ((asked & side) != 0) {
+      uring::submission end{};
+      end.opcode = uring::op_async_cancel;
+      end.fd = -1;
+      end.address = data_of(tag, side);
+      end.user_data = nobodys_tag;
+      submit(end, true);
+    }
+  }
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+}
+
+template <class System>
+void basic_io_uring<System>::ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept {
+  uring::submission request{};
+  request.opcode = uring::op_poll_add;
+  request.fd = fd;
+  // Not POLLPRI: the ring reports what it was woken with, and sockets say that with all data.
+  request.operation_flags = poll_mask(side == readable ? POLLIN | POLLRDHUP : POLLOUT);
+  request.user_data = data_of(tag, side);
+  submit(request, now);
+}
+
+template <class System>
+void basic_io_uring<System>::start(operation& what) noexcept {
+  uring::submission request{};
+  request.opcode = what.kind == operation::receive ? uring::op_receive
+                   : what.kind == operation::read  ? uring::op_read
+                                                   : uring::op_write;
+  request.fd = what.fd;
+  // Who receives by an operation has found nothing there, or taken all there was.
+  request.priority = what.kind == operation::receive && queues_.can_wait_first ? uring::wait_first
+                                                                               : std::uint16_t{0};
+  request.address = reinterpret_cast<std::uintptr_t>(what.data);
+  constexpr std::size_t most = 0x7ffff000;  // as of read(2)
+  request.length = static_cast<std::uint32_t>(what.size < most ? what.size : most);
+  request.offset = what.kind == operation::receive ? 0 : static_cast<std::uint64_t>(what.offset);
+  request.user_data = data_of(what);
+  descriptors_.fetch_add(1, relaxed);  // relaxed: as in add
+  submit(request, false);
+}
+
+template <class System>
+void basic_io_uring<System>::cancel(operation& what) noexcept {
+  uring::submission end{};
+  end.opcode = uring::op_async_cancel;
+  end.fd = -1;
+  end.address = data_of(what);
+  end.user_data = nobodys_tag;
+  submit(end, true);
+}
+
+template <class System>
+int basic_io_uring<System>::arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  return others_.arm(fd, tag, what);
+}
+
+template <class System>
+int basic_io_uring<System>::arm_first(os::handle fd, std::uint64_t tag,
+                                      std::uint32_t what) noexcept {
+  const int error = others_.arm_first(fd, tag, what);
+  if (error == 0 && !watches_others_.exchange(true, relaxed)) {  // relaxed: the queue has a lock
+    watch_others();
+  }
+  return error;
+}
+
+template <class System>
+void basic_io_uring<System>::poll(std::int64_t delay_ns, sink& to) noexcept {
+  const bool waits = delay_ns != 0;
+  if (waits) {
+    reaping_.lock();
+    if (woken_.exchange(false, seq_cst)) {  // [ur.wake =] seq_cst: sees what the waker did
+      delay_ns = 0;
+    }
+  } else if (!reaping_.try_lock()) {
+    return;
+  }
+  uring::completion found[at_once];
+  std::uint32_t n = reap(found, at_once);
+  const bool sleeps = delay_ns != 0 && n == 0;
+  const std::uint32_t to_submit = begin_wait(sleeps);
+  const bool more = (from_kernel(*queues_.submission_flags) & queues::flags_of_more) != 0;
+  if (sleeps || to_submit != 0 || more) {
+    queues_.enter(to_submit, sleeps, delay_ns);
+    if (sleeps) {
+      end_wait();
+    }
+    n += reap(found + n, at_once - n);
+  }
+  reaping_.unlock();
+  for (std::uint32_t i = 0; i != n && to.announce != nullptr; ++i) {
+    if ((found[i].user_data & operation_bit) == 0) {
+      to.announce(found[i].user_data & ~writable_bit);
+    }
+  }
+  for (std::uint32_t i = 0; i != n; ++i) {
+    tell(found[i], waits, to);
+  }
+}
+
+template <class System>
+void basic_io_uring<System>::wake() noexcept {
+  if (woken_.exchange(true,
+                      seq_cst)) {  // [ur.wake =] seq_cst: before the look of a poll that waits
+    return;
+  }
+  uring::submission nothing{};
+  nothing.opcode = uring::op_nop;
+  nothing.fd = -1;
+  nothing.user_data = alarm_tag;
+  submit(nothing, true);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& what,
+                                                      bool now) noexcept {
+  submitting_.lock();
+  while (waiting_locked() > queues_.submission_mask) {
+    const std::uint32_t all = waiting_locked();
+    submitting_.unlock();  // the kernel may take none before somebody has reaped
+    if (queues_.enter(all, false, 0) != 0) {
+      System::yield();
+    }
+    submitting_.lock();
+  }
+  const std::uint32_t end = put_locked(what);
+  now = now || sleeps_;
+  submitting_.unlock();
+  if (now) {
+    hand_over(end);
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noexcept {
+  for (;;) {
+    const std::uint32_t waiting = end - from_kernel(*queues_.submission_head);
+    if (static_cast<std::int32_t>(waiting) <= 0) {
+      return;
+    }
+    const int error = queues_.enter(waiting, false, 0);
+    if (error != 0) {
+      if (error != uring::no_memory_now) {
+        return;  // there is much to be reaped: nobody sleeps, and the next poll hands it over
+      }
+      System::yield();
+    }
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::put_locked(
+    const uring::submission& what) noexcept {
+  // relaxed: only we write it, under the lock
+  const std::uint32_t tail = queues_.submission_tail->load(relaxed);
+  queues_.submissions[tail & queues_.submission_mask] = what;
+  to_kernel(*queues_.submission_tail, tail + 1);
+  return tail + 1;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::waiting_locked() const noexcept {
+  // relaxed: only we write it, under the lock
+  return queues_.submission_tail->load(relaxed) - from_kernel(*queues_.submission_head);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::begin_wait(bool sleeps) noexcept {
+  submitting_.lock();
+  const std::uint32_t waiting = waiting_locked();
+  sleeps_ = sleeps;
+  submitting_.unlock();
+  return waiting;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::end_wait() noexcept {
+  submitting_.lock();
+  sleeps_ = false;
+  submitting_.unlock();
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::watch_others() noexcept {
+  uring::submission request{};
+  request.opcode = uring::op_poll_add;
+  request.fd = others_.native_handle();
+  request.operation_flags = poll_mask(POLLIN);
+  request.user_data = others_tag;
+  submit(request, false);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::reap(uring::completion* to,
+                                                             std::uint32_t most) noexcept {
+  // relaxed: only the thread that reaps writes it
+  std::uint32_t head = queues_.completion_head->load(relaxed);
+  const std::uint32_t there = from_kernel(*queues_.completion_tail) - head;
+  const std::uint32_t n = there < most ? there : most;
+  for (std::uint32_t i = 0; i != n; ++i, ++head) {
+    to[i] = queues_.completions[head & queues_.completion_mask];
+  }
+  to_kernel(*queues_.completion_head, head);
+  // What they complete was written before it was submitted. The kernel keeps that order; a race
+  // detector, which does not see the kernel, needs this.
+  submitting_.see();
+  return n;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
+                                                    sink& to) noexcept {
+  if ((of.user_data & operation_bit) != 0) {
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: whoever waited for it is about to be woken
+    auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
+    done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
+    return;
+  }
+  switch (of.user_data) {
+    case alarm_tag:
+      if (waits) {
+        woken_.exchange(false, seq_cst);  // [ur.wake =] seq_cst: sees what the waker did
+      }
+      return;
+    case others_tag:
+      others_.poll(0, to);
+      watch_others();
+      return;
+    case nobodys_tag: return;
+    default: break;
+  }
+  const events side = (of.user_data & writable_bit) != 0 ? writable : readable;
+  to.deliver(to, of.user_data & ~writable_bit, translate(of.result, side));
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t result,
+                                                                  events side) noexcept {
+  const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
+  if (result < 0) {
+    return answer | side;  // whoever waits calls, and learns more
+  }
+  return answer | side |
+         ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
+}
+
+#if THRUM_SEPARATE && THRUM_BODIES
+template class basic_io_uring<io_uring_system>;
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
 #endif  // THRUM_OS_LINUX

@@ -115,8 +115,164 @@ struct io_uring_system {
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
-#if !THRUM_SEPARATE
-#include <thrum/netpoll/io_uring_system_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/convert.hpp>
+#include <thrum/os/os.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll { namespace uring {
+
+// The same numbers on every processor.
+inline constexpr long number_of_setup = 425;
+inline constexpr long number_of_enter = 426;
+
+/// Where the parts of the queues lie; the kernel fills it in.
+struct setup_parameters {
+  std::uint32_t submission_entries;
+  std::uint32_t completion_entries;
+  std::uint32_t flags;
+  std::uint32_t sq_thread_cpu;
+  std::uint32_t sq_thread_idle;
+  std::uint32_t features;
+  std::uint32_t wq_fd;
+  std::uint32_t reserved[3];
+  struct {
+    std::uint32_t head, tail, ring_mask, ring_entries, flags, dropped, array, reserved;
+    std::uint64_t user_address;
+  } submissions;
+  struct {
+    std::uint32_t head, tail, ring_mask, ring_entries, overflow, entries, flags, reserved;
+    std::uint64_t user_address;
+  } completions;
+};
+static_assert(sizeof(setup_parameters) == 120);
+
+struct enter_argument {
+  std::uint64_t signal_mask;
+  std::uint32_t signal_mask_bytes;
+  std::uint32_t reserved;
+  std::uint64_t time;  // the address of two words of 64 bits, on every processor
+};
+
+inline constexpr std::uint32_t setup_completion_entries = 1U << 3;
+inline constexpr std::uint32_t setup_interrupts_nobody = 1U << 8;  // Linux 5.19
+inline constexpr std::uint32_t setup_flags_what_waits = 1U << 9;   // the same
+inline constexpr std::uint32_t feature_one_mapping = 1U << 0;
+inline constexpr std::uint32_t feature_drops_nothing = 1U << 1;
+inline constexpr std::uint32_t feature_waits_with_time = 1U << 8;  // Linux 5.11
+inline constexpr std::uint32_t enter_waits = 1U << 0;
+inline constexpr std::uint32_t enter_has_argument = 1U << 3;
+inline constexpr std::int64_t offset_of_queues = 0;
+inline constexpr std::int64_t offset_of_submissions = 0x10000000;
+
+THRUM_OUT_OF_LINE int queues::open(std::uint32_t submissions_at_once,
+                                   std::uint32_t completions_at_once) noexcept {
+  if constexpr (THRUM_TRIES_SYSTEM_CALLS == 0) {
+    return os::not_supported;
+  }
+  setup_parameters about{};
+  const auto make = [&](std::uint32_t more_flags) {
+    about = setup_parameters();
+    about.flags = setup_completion_entries | more_flags;
+    about.completion_entries = completions_at_once;
+    return ::syscall(number_of_setup, submissions_at_once, &about);
+  };
+  long made = make(setup_interrupts_nobody | setup_flags_what_waits);
+  can_wait_first = made >= 0;
+  if (made < 0 && errno == EINVAL) {
+    made = make(0);
+  }
+  if (made < 0) {
+    return errno == ENOSYS || errno == EPERM || errno == EINVAL ? os::not_supported : -errno;
+  }
+  fd = static_cast<int>(made);
+  constexpr std::uint32_t needed =
+      feature_one_mapping | feature_drops_nothing | feature_waits_with_time;
+  if ((about.features & needed) != needed) {
+    close();
+    return os::not_supported;
+  }
+  const std::size_t end_of_first =
+      about.submissions.array + about.submission_entries * sizeof(std::uint32_t);
+  const std::size_t end_of_second =
+      about.completions.entries + about.completion_entries * sizeof(completion);
+  mapped_bytes = end_of_first > end_of_second ? end_of_first : end_of_second;
+  submission_bytes = about.submission_entries * sizeof(submission);
+  const auto map = [this](std::size_t bytes, std::int64_t offset) -> void* {
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+                            base::convert<off_t>(offset));
+    return at == MAP_FAILED ? nullptr : at;
+  };
+  mapped = map(mapped_bytes, offset_of_queues);
+  submissions = static_cast<submission*>(map(submission_bytes, offset_of_submissions));
+  if (mapped == nullptr || submissions == nullptr) {
+    const int error = -errno;
+    close();
+    return error;
+  }
+  const auto at = [this](std::uint32_t offset) { return static_cast<char*>(mapped) + offset; };
+  const auto word = [&](std::uint32_t offset) {
+    return reinterpret_cast<shared_word*>(at(offset));
+  };
+  const auto constant = [&](std::uint32_t offset) {
+    return *reinterpret_cast<const std::uint32_t*>(at(offset));
+  };
+  submission_head = word(about.submissions.head);
+  submission_tail = word(about.submissions.tail);
+  submission_flags = word(about.submissions.flags);
+  submission_mask = constant(about.submissions.ring_mask);
+  completion_head = word(about.completions.head);
+  completion_tail = word(about.completions.tail);
+  completion_mask = constant(about.completions.ring_mask);
+  completions = reinterpret_cast<const completion*>(at(about.completions.entries));
+  // The kernel takes them in the order in which this array names them: in that of their places.
+  auto* const order = reinterpret_cast<std::uint32_t*>(at(about.submissions.array));
+  for (std::uint32_t i = 0; i != about.submission_entries; ++i) {
+    order[i] = i;
+  }
+  if (enter(0, false, 0) != 0) {  // a filter refuses this call alone: nothing would ever complete
+    close();
+    return os::not_supported;
+  }
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void queues::close() noexcept {
+  if (mapped != nullptr) {
+    ::munmap(mapped, mapped_bytes);
+  }
+  if (submissions != nullptr) {
+    ::munmap(submissions, submission_bytes);
+  }
+  if (fd >= 0) {
+    ::close(fd);
+  }
+  *this = queues();
+}
+
+THRUM_OUT_OF_LINE int queues::enter(std::uint32_t to_submit, bool wait,
+                                    std::int64_t delay_ns) const noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  const std::int64_t time[2] = {delay_ns / second, delay_ns % second};
+  enter_argument argument{};
+  argument.time = wait && delay_ns >= 0 ? reinterpret_cast<std::uintptr_t>(time) : 0;
+  const int before = errno;  // goroutines come here, too
+  const long result = ::syscall(number_of_enter, fd, to_submit, wait ? 1U : 0U,
+                                enter_waits | enter_has_argument, &argument, sizeof(argument));
+  const int error = result < 0 ? -errno : 0;
+  errno = before;
+  return error;
+}
+
+}}}}  // namespace thrum::THRUM_ABI::netpoll::uring
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+THRUM_OUT_OF_LINE void io_uring_system::yield() noexcept { os::yield_thread(); }
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
 #endif  // THRUM_OS_LINUX

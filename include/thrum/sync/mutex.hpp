@@ -123,8 +123,299 @@ static_assert(sizeof(mutex) == sizeof(void*));
 
 }}  // namespace thrum::THRUM_ABI
 
-#if !THRUM_SEPARATE
-#include <thrum/sync/mutex_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/arch/arch.hpp>
+#include <thrum/base/error.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/order.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/core/traits.hpp>
+#include <thrum/sched/run/park.hpp>
+#include <thrum/sync/destroyed_waiters.hpp>
+#include <thrum/sync/mutex_waiter.hpp>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace sync_detail {
+
+using namespace base::orders;
+using namespace sched;
+
+THRUM_OUT_OF_LINE void queue_word::lock() noexcept {
+  for (std::uint32_t spins = 0; !try_set_queue(); ++spins) {
+    back_off(spins);
+  }
+}
+
+THRUM_OUT_OF_LINE void queue_word::unlock() noexcept {
+  std::uintptr_t w = word.load(relaxed);  // relaxed: the exchange decides
+  for (;;) {
+    waiter* const first = head(w);
+    const bool wake_first = first != nullptr && (w & (locked | woken)) == 0;
+    set_linked(first, !wake_first);
+    std::uintptr_t next = w & ~queue;
+    if (wake_first) {
+      next = without_first(w) & ~queue;
+      next |= (w & starving) != 0 ? locked : woken;
+    }
+    // [mu.word <>] acq_rel: the links, to the next holder of the bit; relaxed: looks at it again
+    if (word.compare_exchange_weak(w, next, acq_rel, relaxed)) {
+      if (wake_first) {
+        wake_waiter(*first, (w & starving) != 0);
+      }
+      return;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void queue_word::link(waiter& self, bool in_front) noexcept {
+  std::uintptr_t w = word.load(relaxed);  // relaxed: the pointer is ours, the exchange decides
+  THRUM_ASSERT(MU1, (w & queue) != 0);
+  waiter* const first = head(w);
+  self.linked = true;
+  if (first != nullptr && !in_front) {
+    self.prev = first->last;
+    first->last->next = &self;
+    first->last = &self;
+    return;
+  }
+  self.next = first;
+  self.last = first != nullptr ? first->last : &self;
+  if (first != nullptr) {
+    first->prev = &self;
+  }
+  set_head(w, &self);
+}
+
+THRUM_OUT_OF_LINE bool queue_word::unlink(waiter& self) noexcept {
+  if (!self.linked) {
+    return false;
+  }
+  self.linked = false;
+  const std::uintptr_t w = word.load(relaxed);  // relaxed: the pointer is ours
+  THRUM_ASSERT(MU1, (w & queue) != 0);
+  waiter* const first = head(w);
+  if (first == &self) {
+    set_head(w, second(*first));
+    return true;
+  }
+  self.prev->next = self.next;
+  if (self.next != nullptr) {
+    self.next->prev = self.prev;
+  } else {
+    first->last = static_cast<waiter*>(self.prev);
+  }
+  return true;
+}
+
+THRUM_OUT_OF_LINE void queue_word::release() noexcept {
+  std::uintptr_t w = word.load(relaxed);  // relaxed: the exchange decides
+  for (;;) {
+    const bool passes = (w & starving) != 0;
+    waiter* const first = passes || (w & woken) == 0 ? head(w) : nullptr;
+    set_linked(head(w), first == nullptr);
+    std::uintptr_t next = (first != nullptr ? without_first(w) : w) & ~queue;
+    if (!passes) {
+      next = (next & ~locked) | (first != nullptr ? woken : 0);
+    } else if (first == nullptr) {
+      next &= ~(locked | starving);
+    } else if (head(next) == nullptr) {
+      next &= ~starving;
+    }
+    // [mu.word <>] acq_rel: the section and the links, to the next owner. MU4: the last access.
+    // relaxed: looks at it again
+    if (word.compare_exchange_weak(w, next, acq_rel, relaxed)) {
+      if (first != nullptr) {
+        wake_waiter(*first, passes);
+      }
+      return;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void queue_word::back_off(std::uint32_t spins) noexcept {
+  constexpr std::uint32_t patience = 4096;
+  if (spins >= patience) {
+    sched::back_off(spins);  // sleeps at last
+  } else if (spins % 128 < 100) {
+    arch::spin_hint();
+  } else {
+    os::yield_thread();
+  }
+}
+
+THRUM_OUT_OF_LINE bool queue_word::try_set_queue() noexcept {
+  // [mu.word <] acquire: the links that the last holder left.
+  return !is_locked() && (word.fetch_or(queue, acquire) & queue) == 0;
+}
+
+THRUM_OUT_OF_LINE queue_word::waiter* queue_word::second(waiter& first) noexcept {
+  auto* const next = static_cast<waiter*>(first.next);
+  if (next != nullptr) {
+    next->last = first.last;
+  }
+  return next;
+}
+
+THRUM_OUT_OF_LINE void queue_word::set_linked(waiter* first, bool stays) noexcept {
+  if (first != nullptr && first->linked != stays) {
+    first->linked = stays;
+  }
+}
+
+THRUM_OUT_OF_LINE std::uintptr_t queue_word::without_first(std::uintptr_t w) noexcept {
+  waiter* const first = head(w);
+  if (first == nullptr) {
+    return w;
+  }
+  return (w & flags) | reinterpret_cast<std::uintptr_t>(second(*first));
+}
+
+THRUM_OUT_OF_LINE void queue_word::set_head(std::uintptr_t w, waiter* first) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(first);
+  // relaxed: released with the queue bit; the loop is for the other flags
+  while (!word.compare_exchange_weak(w, (w & flags) | address, relaxed, relaxed)) {
+  }
+}
+
+THRUM_OUT_OF_LINE void queue_word::wake_waiter(waiter& first, bool granted) noexcept {
+  first.granted = granted;
+  settle(first, wake_cause::notified);
+  wake(first);
+}
+
+/// Worth spinning for? Only if the owner may run meanwhile and nobody else waits for our processor.
+inline bool may_spin(const section& here) noexcept {
+  auto* const m = here.m();
+  return m != nullptr && m->scheduler->procs() > m->scheduler->idle.idle_ps() + 1 &&
+         m->p->queue.empty();
+}
+
+inline withdrawal withdraw_from_mutex(wait_point& point, bool locked) noexcept {
+  auto& queue = *static_cast<queue_word*>(point.object);
+  return unlink_under(queue, locked, [&]() noexcept {
+    return queue.unlink(static_cast<queue_word::waiter&>(point));
+  });
+}
+
+}  // namespace sync_detail
+
+THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
+  using namespace base::orders;
+  constexpr std::int64_t starvation_ns = 1'000'000;  // Go's
+  constexpr int spin_rounds = 4;                     // Go's
+  constexpr int spin_pauses = 30;                    // Go's
+  sched::section here;
+  auto& word = queue_.word;
+  std::int64_t since = 0;  // when this call first queued up
+  bool awake = false;      // we own the `woken` bit
+  bool starved = false;
+  std::uint32_t collisions = 0;
+  int spins = 0;
+  std::uintptr_t w = word.load(relaxed);  // relaxed: each exchange decides
+  for (;;) {
+    if ((w & queue_word::locked) == 0) {
+      const std::uintptr_t mine = awake ? queue_word::woken : 0;
+      // [mu.word <] acquire: the last owner's section; relaxed: looks at it again
+      if (word.compare_exchange_weak(w, (w | queue_word::locked) & ~mine, acquire, relaxed)) {
+        return true;
+      }
+      continue;
+    }
+    if ((w & queue_word::starving) == 0 && spins < spin_rounds && sync_detail::may_spin(here)) {
+      if (!awake && (w & queue_word::woken) == 0 && queue_word::head(w) != nullptr) {
+        // relaxed: only tells unlock that somebody is awake
+        awake = word.compare_exchange_weak(w, w | queue_word::woken, relaxed, relaxed);
+      }
+      for (int i = 0; i < spin_pauses; ++i) {
+        arch::spin_hint();
+      }
+      ++spins;
+      w = word.load(relaxed);  // relaxed: each exchange decides
+      continue;
+    }
+    if ((w & queue_word::queue) != 0) {
+      queue_word::back_off(collisions++);
+      w = word.load(relaxed);  // relaxed: each exchange decides
+      continue;
+    }
+    std::uintptr_t next = w | queue_word::queue | (starved ? queue_word::starving : 0);
+    next &= ~(awake ? queue_word::woken : 0);
+    // [mu.word <] acquire: the links; relaxed: looks at it again
+    if (!word.compare_exchange_weak(w, next, acquire, relaxed)) {
+      continue;
+    }
+    queue_word::waiter self;
+    self.g = here.g();
+    self.object = &queue_;
+    self.withdraw = &sync_detail::withdraw_from_mutex;
+    // One that has waited before goes to the front: being woken must not cost it its place.
+    queue_.link(self, since != 0);
+    if (since == 0) {
+      since = sched::traits::now();
+    }
+    const auto cause =
+        sched::wait(here, self, queue_, {sched::wait_reason::mutex_lock, false, deadline});
+    if (cause == sched::wake_cause::timed_out) {
+      return false;
+    }
+    const bool long_wait = sched::traits::now() - since > starvation_ns;
+    if (self.granted) {
+      if (!long_wait) {
+        // relaxed: the mutex is ours already
+        word.fetch_and(~queue_word::starving, relaxed);
+      }
+      std::atomic_thread_fence(acquire);  // [mu.word <] the last owner's section, handed over
+      return true;
+    }
+    awake = true;
+    starved = long_wait;
+    spins = 0;
+    w = word.load(relaxed);  // relaxed: each exchange decides
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void mutex::end_waits() noexcept {
+  sync_detail::destroyed_waiters found(&queue_);
+  {
+    const sched::section here;
+    queue_.lock();
+    // relaxed: the pointer is ours
+    for (auto* w = queue_word::head(queue_.word.load(std::memory_order_relaxed)); w != nullptr;
+         w = static_cast<queue_word::waiter*>(w->next)) {
+      found.add(*w);
+    }
+    queue_.unlock();
+  }
+  found.end("mutex: it");
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void mutex::unlock_slow(std::uintptr_t w) {
+  using namespace base::orders;
+  {
+    const sched::section here;
+    std::uint32_t collisions = 0;
+    while ((w & queue_word::locked) != 0) {
+      const bool others_see_to_it = (w & (queue_word::woken | queue_word::queue)) != 0;  // MU2
+      if ((w & queue_word::starving) == 0 && (others_see_to_it || queue_word::head(w) == nullptr)) {
+        // [mu.word >] release: as in unlock; relaxed: looks at it again
+        if (queue_.word.compare_exchange_weak(w, w & ~queue_word::locked, release, relaxed)) {
+          return;
+        }
+      } else if ((w & queue_word::queue) != 0) {
+        queue_word::back_off(collisions++);
+        w = queue_.word.load(relaxed);  // relaxed: each exchange decides
+        // [mu.word <] acquire: the links; relaxed: looks at it again
+      } else if (queue_.word.compare_exchange_weak(w, w | queue_word::queue, acquire, relaxed)) {
+        queue_.release();
+        return;
+      }
+    }
+  }
+  base::throw_usage("mutex::unlock: the mutex is not locked");
+}
+
+}}  // namespace thrum::THRUM_ABI
 #endif
 
 #endif

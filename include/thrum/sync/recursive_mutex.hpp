@@ -103,8 +103,21 @@ class recursive_mutex {
 
 }}  // namespace thrum::THRUM_ABI
 
-#if !THRUM_SEPARATE
-#include <thrum/sync/recursive_mutex_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/convert.hpp>
+#include <thrum/sched/core/current.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
+
+THRUM_OUT_OF_LINE std::uintptr_t caller_identity() noexcept {
+  const auto* const m = sched::current_m();
+  if (m != nullptr && m->g != nullptr) {
+    return reinterpret_cast<std::uintptr_t>(m->g);
+  }
+  return base::convert<std::uintptr_t>(os::thread_id()) << 1 | 1;  // a G's address is even
+}
+
+}}}  // namespace thrum::THRUM_ABI::sync_detail
 #endif
 
 #endif

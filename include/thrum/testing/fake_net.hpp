@@ -145,8 +145,289 @@ class fake_net {
 
 }}}  // namespace thrum::THRUM_ABI::testing
 
-#if !THRUM_SEPARATE
-#include <thrum/testing/fake_net_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/error.hpp>
+#include <thrum/net/network.hpp>
+#include <thrum/net/resolve_error.hpp>
+#include <thrum/testing/bubble.hpp>
+#include <thrum/testing/fake_datagrams.hpp>
+#include <thrum/testing/fake_dial.hpp>
+#include <thrum/testing/fake_world.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
+
+THRUM_OUT_OF_LINE std::uint16_t fake_world::free_port(host_number host) {
+  const auto is_taken = [&](std::uint16_t port) {
+    const auto has_it = [&](const auto* each) {
+      return each->host == host && each->bound.port() == port;
+    };
+    return std::any_of(listeners.begin(), listeners.end(), has_it) ||
+           std::any_of(sockets.begin(), sockets.end(), has_it);
+  };
+  std::uint16_t& next = hosts[host].next_port;
+  std::uint16_t port = 0;
+  do {
+    port = next;
+    next = next == UINT16_MAX ? fake_host::first_port : static_cast<std::uint16_t>(next + 1);
+  } while (is_taken(port));
+  return port;
+}
+
+THRUM_OUT_OF_LINE base::owner<net_detail::other_dial> fake_world::dial(const net::endpoint& where,
+                                                                       const net::endpoint& local) {
+  return base::owner<net_detail::other_dial>(new fake_dial(shared_from_this(), where, local));
+}
+
+/// Where a socket is bound to on a host: with a port. Below zero: why it cannot be.
+template <class Sockets>
+os::io_result bind_on(fake_world& world, const Sockets& others, host_number host,
+                      net::endpoint& where) {
+  if (where.family() == net::address_family::none) {
+    return os::no_address;
+  }
+  if (host != unix_host && where.port() == 0) {
+    where = where.with_port(world.free_port(host));
+  }
+  const bool is_taken = std::any_of(others.begin(), others.end(), [&](const auto* each) {
+    return each->host == host && collide(each->bound, where);
+  });
+  return is_taken ? os::address_taken : 0;
+}
+
+THRUM_OUT_OF_LINE base::owner<net_detail::other_listener> fake_world::listen(
+    const net::endpoint& where, int backlog, os::io_result& result) {
+  const std::lock_guard guard(lock);
+  const host_number host = host_of(where);
+  net::endpoint bound = where;
+  result = bind_on(*this, listeners, host, bound);
+  if (result < 0) {
+    return {};
+  }
+  return base::owner<net_detail::other_listener>(new fake_listener(
+      shared_from_this(), host, bound, static_cast<std::size_t>(std::max(backlog, 1))));
+}
+
+THRUM_OUT_OF_LINE base::owner<net_detail::other_datagrams> fake_world::datagrams(
+    const net::endpoint& where, bool connected, os::io_result& result) {
+  const std::lock_guard guard(lock);
+  const bool is_unix = where.family() == net::address_family::local;
+  const host_number host = is_unix ? unix_host : connected ? here() : host_of(where);
+  net::endpoint bound = where;
+  if (!connected || where.family() == net::address_family::none) {
+    result = bind_on(*this, sockets, host, bound);
+  } else {
+    bound = address_for(host, where);
+    bound = is_unix ? bound : bound.with_port(free_port(host));
+    result = 0;
+  }
+  if (result < 0) {
+    return {};
+  }
+  return base::owner<net_detail::other_datagrams>(
+      new fake_datagrams(shared_from_this(), host, bound, connected ? where : net::endpoint()));
+}
+
+THRUM_OUT_OF_LINE std::vector<net::endpoint> fake_world::look_up(std::string_view host,
+                                                                 std::optional<std::uint16_t> port,
+                                                                 std::string_view service,
+                                                                 std::error_code& error) {
+  const std::lock_guard guard(lock);
+  error.clear();
+  constexpr std::pair<std::string_view, std::uint16_t> services[] = {
+      {"domain", 53}, {"http", 80}, {"https", 443}, {"ssh", 22}, {"smtp", 25}};
+  for (const auto& [name, number] : services) {
+    if (!port && service == name) {
+      port = number;
+    }
+  }
+  if (!port) {
+    error = net::resolve_error::service_not_found;
+    return {};
+  }
+  std::vector<net::endpoint> found;
+  if (host == "localhost") {
+    found = {net::endpoint::v4(0x7f00'0001, *port)};
+    return found;
+  }
+  // A literal address may come here with the name of a service.
+  if (const std::optional<net::endpoint> literal = net::endpoint::parse(host, *port)) {
+    found.push_back(*literal);
+  }
+  for (const fake_host& each : hosts) {
+    if (each.name == host && found.empty()) {
+      for (const net::endpoint& address : {each.v6, each.v4}) {
+        if (address.family() != net::address_family::none) {
+          found.push_back(address.with_port(*port));
+        }
+      }
+    }
+  }
+  if (found.empty()) {
+    error = net::resolve_error::host_not_found;
+  }
+  return found;
+}
+
+THRUM_OUT_OF_LINE void fake_world::set_cut(host_number from, host_number to, bool on) {
+  fake_path& on_it = path(from, to);
+  if (on_it.is_cut == on) {
+    return;
+  }
+  deliver();
+  on_it.is_cut = on;
+  if (on) {
+    stats.lost += std::erase_if(under_way, [&](const auto& each) {
+      return each.second.from_host == from && each.second.to_host == to;
+    });
+  }
+  for (fake_connection* const each : connections) {
+    for (std::size_t i = 0; i != 2; ++i) {
+      if (each->flows[i].from == from && each->flows[i].to == to) {
+        on ? each->hold(i) : each->release(i);
+      }
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void fake_world::deliver() {
+  const time_point now = fake_now();
+  while (!under_way.empty() && under_way.begin()->first <= now) {
+    fake_packet packet = std::move(under_way.begin()->second);
+    under_way.erase(under_way.begin());
+    for (fake_datagrams* const each : sockets) {
+      if (each->takes(packet)) {
+        each->put(std::move(packet));
+        each->notify();
+        break;
+      }
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void fake_world::notify_datagrams() noexcept {
+  for (fake_datagrams* const each : sockets) {
+    each->notify();
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::testing_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace testing {
+
+THRUM_OUT_OF_LINE fake_net::fake_net(fake_net_options how) {
+  if (testing_detail::clock_of_caller() == nullptr) {
+    base::throw_usage("fake_net: made outside of a bubble, where its time could not pass");
+  }
+  world_ = std::make_shared<testing_detail::fake_world>(how, how.seed ? *how.seed : seed());
+  if (!net_detail::set_network_of_caller(world_.get())) {
+    base::throw_usage("fake_net: the bubble has one already, which must be destroyed first");
+  }
+}
+
+THRUM_OUT_OF_LINE fake_net::~fake_net() { net_detail::set_network_of_caller(nullptr); }
+
+THRUM_OUT_OF_LINE void fake_net::add_host(std::string_view name, std::string_view address,
+                                          std::string_view other_address) {
+  const std::lock_guard guard(world_->lock);
+  testing_detail::fake_host fresh;
+  fresh.name = name;
+  for (const std::string_view text : {address, other_address}) {
+    if (text.empty() && !address.empty()) {
+      continue;
+    }
+    const std::optional<net::endpoint> parsed = net::endpoint::parse(text, 0);
+    if (!parsed) {
+      base::throw_usage("fake_net::add_host: an address is neither IPv4 nor IPv6");
+    }
+    (parsed->family() == net::address_family::v4 ? fresh.v4 : fresh.v6) = *parsed;
+  }
+  for (const testing_detail::fake_host& each : world_->hosts) {
+    const auto shares = [](const net::endpoint& one, const net::endpoint& other) {
+      return one.size() != 0 && one == other;
+    };
+    if (each.name == name || shares(each.v4, fresh.v4) || shares(each.v6, fresh.v6)) {
+      base::throw_usage("fake_net::add_host: there is a host with that name or address already");
+    }
+  }
+  world_->hosts.push_back(std::move(fresh));
+}
+
+THRUM_OUT_OF_LINE std::uint32_t fake_net::number_of(std::string_view host) const {
+  const std::lock_guard guard(world_->lock);
+  const std::optional<testing_detail::host_number> found = world_->find_host(host);
+  if (!found) {
+    base::throw_usage("fake_net: there is no host of that name; add_host() makes one");
+  }
+  return *found;
+}
+
+THRUM_OUT_OF_LINE std::uint32_t fake_net::move_to(testing_detail::fake_world& world,
+                                                  std::uint32_t host) {
+  return std::exchange(world.here(), host);
+}
+
+THRUM_OUT_OF_LINE void fake_net::set_link(std::string_view one, std::string_view other,
+                                          const fake_link& how) {
+  set_link_one_way(one, other, how);
+  set_link_one_way(other, one, how);
+}
+
+THRUM_OUT_OF_LINE void fake_net::set_link_one_way(std::string_view from, std::string_view to,
+                                                  const fake_link& how) {
+  const testing_detail::host_number one = number_of(from);
+  const testing_detail::host_number other = number_of(to);
+  const std::lock_guard guard(world_->lock);
+  world_->path(one, other).how = how;
+}
+
+THRUM_OUT_OF_LINE void fake_net::cut(std::string_view one, std::string_view other) {
+  cut_one_way(one, other);
+  cut_one_way(other, one);
+}
+
+THRUM_OUT_OF_LINE void fake_net::cut_one_way(std::string_view from, std::string_view to) {
+  const testing_detail::host_number one = number_of(from);
+  const testing_detail::host_number other = number_of(to);
+  const std::lock_guard guard(world_->lock);
+  world_->set_cut(one, other, true);
+}
+
+THRUM_OUT_OF_LINE void fake_net::partition(const std::vector<std::string>& some,
+                                           const std::vector<std::string>& others) {
+  for (const std::string& one : some) {
+    for (const std::string& other : others) {
+      cut(one, other);
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void fake_net::heal(std::string_view one, std::string_view other) {
+  const testing_detail::host_number first = number_of(one);
+  const testing_detail::host_number second = number_of(other);
+  const std::lock_guard guard(world_->lock);
+  world_->set_cut(first, second, false);
+  world_->set_cut(second, first, false);
+}
+
+THRUM_OUT_OF_LINE void fake_net::heal() {
+  const std::lock_guard guard(world_->lock);
+  for (const auto& [hosts, path] : world_->paths) {
+    world_->set_cut(hosts.first, hosts.second, false);
+  }
+}
+
+THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
+  const std::lock_guard guard(world_->lock);
+  return world_->stats;
+}
+
+}}}  // namespace thrum::THRUM_ABI::testing
 #endif
 
 #endif

@@ -63,8 +63,21 @@ class ticker {
 
 }}  // namespace thrum::THRUM_ABI
 
-#if !THRUM_SEPARATE
-#include <thrum/time/ticker_definition.hpp>
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI {
+
+THRUM_OUT_OF_LINE void ticker::stop() const {
+  core("ticker::stop: called on a ticker that was moved from").set(sched::no_deadline, 0);
+}
+
+THRUM_OUT_OF_LINE time_detail::timer_channel& ticker::core(const char* error) const {
+  if (!channel_) {
+    base::throw_usage(error);
+  }
+  return *static_cast<time_detail::timer_channel*>(channel_.core());
+}
+
+}}  // namespace thrum::THRUM_ABI
 #endif
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/netpoll/epoll_definition.hpp>
+#include <thrum/netpoll/epoll.hpp>
 #include <thrum/netpoll/netpoll.hpp>
 
 #if THRUM_OS_LINUX

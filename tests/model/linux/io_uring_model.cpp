@@ -11,7 +11,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/netpoll/io_uring_definition.hpp>
+#include <thrum/netpoll/io_uring.hpp>
 #include <thrum/netpoll/netpoll.hpp>
 
 #if THRUM_OS_LINUX

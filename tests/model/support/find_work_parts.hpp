@@ -64,7 +64,6 @@ inline void back_off(std::uint32_t) noexcept { model::explorer::active().yield()
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/steal_order.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
-#include <thrum/sched/queue/timer_heap_definition.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -31,7 +31,6 @@
 #include <thrum/sched/core/p_state.hpp>
 #include <thrum/sched/core/traits.hpp>
 #include <thrum/sched/queue/timer_heap.hpp>
-#include <thrum/sched/queue/timer_heap_definition.hpp>
 
 #include "objects.hpp"
 

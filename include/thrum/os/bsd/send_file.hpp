@@ -31,8 +31,24 @@ bool cannot_send_file(io_result sent) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/bsd/send_file_definition.hpp>
+#if THRUM_BODIES
+#include <cerrno>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE io_result send_file(handle fd, handle file, std::int64_t offset,
+                                      std::size_t n) noexcept {
+  std::int64_t sent = 0;
+  const io_result result = n != 0 ? send_some(fd, file, offset, n, sent) : 0;  // 0: all of it
+  return sent != 0 ? sent : result;
+}
+
+THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
+  return sent == -EINVAL || sent == -ENOTSUP || sent == -EOPNOTSUPP || sent == -ENOTSOCK ||
+         sent == -ESPIPE;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_BSD

@@ -36,8 +36,40 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/darwin/plain_write_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/posix/descriptor.hpp>
+
+#include <fcntl.h>
+#include <sys/uio.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
+                                                 std::size_t n) noexcept {
+  const piece part = piece_of(from, n);
+  return write_pieces(fd, &part, 1);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts,
+                                                       std::size_t count) noexcept {
+  return result_of(::readv(fd, parts, static_cast<int>(count)));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                                        std::size_t count) noexcept {
+  const io_result told = result_of(::fcntl(fd, F_GETNOSIGPIPE));
+  if (told < 0) {
+    return told;
+  }
+  if (told == 0) {
+    if (const io_result result = result_of(::fcntl(fd, F_SETNOSIGPIPE, 1)); result < 0) {
+      return result;
+    }
+  }
+  return result_of(::writev(fd, parts, static_cast<int>(count)));
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_MACOS

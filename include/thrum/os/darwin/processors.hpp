@@ -16,8 +16,17 @@ unsigned available_processors() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/darwin/processors_definition.hpp>
+#if THRUM_BODIES
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_MACOS

@@ -55,8 +55,103 @@ bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_ent
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/darwin/unwind_table_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/order.hpp>
+
+#include <mach-o/dyld.h>
+#include <mach-o/loader.h>
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE bool code_images::find(std::uintptr_t address, code_file& found) const noexcept {
+  const std::size_t n = size.load(acquire);  // [code.files <] acquire: the entries
+  for (std::size_t i = 0; i != n; ++i) {
+    if (address >= files[i].low && address < files[i].high) {
+      found = files[i];
+      return true;
+    }
+  }
+  return false;
+}
+
+THRUM_OUT_OF_LINE void code_images::add(std::uintptr_t low, std::uintptr_t high) noexcept {
+  const std::size_t n = size.load(relaxed);  // relaxed: only one thread adds
+  if (n != capacity) {
+    files[n] = code_file{low, high, 0};
+    size.store(n + 1, release);  // [code.files >] release: the entry
+  }
+}
+
+/// What the loader calls for each image that there is, and for each that comes: its code is what the
+/// segment __TEXT holds.
+inline void note_code_image(const ::mach_header* header, std::intptr_t slide) {
+  const auto* const begin = reinterpret_cast<const ::mach_header_64*>(header);
+  const char* at = reinterpret_cast<const char*>(begin + 1);
+  for (std::uint32_t i = 0; i != begin->ncmds; ++i) {
+    const auto* const command = reinterpret_cast<const ::load_command*>(at);
+    if (command->cmd == LC_SEGMENT_64) {
+      const auto* const segment = reinterpret_cast<const ::segment_command_64*>(at);
+      if ((segment->initprot & VM_PROT_EXECUTE) != 0) {
+        const auto low =
+            static_cast<std::uintptr_t>(segment->vmaddr) + static_cast<std::uintptr_t>(slide);
+        known_code_images.add(low, low + static_cast<std::uintptr_t>(segment->vmsize));
+      }
+    }
+    at += command->cmdsize;
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void prepare_walks() noexcept {
+  if (!known_code_images.begun.exchange(true, relaxed)) {  // relaxed: only one goes on
+    ::_dyld_register_func_for_add_image(&note_code_image);
+  }
+}
+
+THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept {
+  return known_code_images.find(address, found);
+}
+
+/// The rule: the frame begins two words above the frame pointer, and holds that of the caller and the
+/// return address. By the numbers that registers have in call-frame information.
+template <std::uint8_t frame_pointer, std::uint8_t return_column>
+struct frame_pointer_rule {
+  static constexpr std::uint8_t column = return_column;
+  static constexpr std::uint8_t code[] = {0x0C,
+                                          frame_pointer,
+                                          16,  // the frame
+                                          0x80 | frame_pointer,
+                                          2,  // -2 words
+                                          0x80 | return_column,
+                                          1};
+};
+
+/// A template, as each processor has other members.
+template <class State>
+constexpr auto frame_rule_of(const State* state) noexcept {
+  if constexpr (requires { state->__rip; }) {
+    return frame_pointer_rule<6, 16>{};
+  } else {
+    return frame_pointer_rule<29, 30>{};
+  }
+}
+
+THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file&,
+                                         unwind_entry& entry) noexcept {
+  using rule =
+      decltype(frame_rule_of(static_cast<decltype(&::ucontext_t{}.uc_mcontext->__ss)>(nullptr)));
+  const auto at = reinterpret_cast<std::uintptr_t>(&rule::code[0]);
+  entry = unwind_entry{};
+  entry.common = byte_reader(at, at + sizeof rule::code);
+  entry.begin = address;
+  entry.data_unit = -8;
+  entry.return_column = rule::column;
+  return true;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_MACOS

@@ -135,8 +135,211 @@ inline const bool are_error_categories_joined = (join_error_categories(), true);
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/elf/process_wide_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/errc.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/base/message.hpp>
+#include <thrum/os/memory.hpp>
+
+#include <cstring>
+#include <utility>
+
+#include <link.h>
+#if THRUM_SHARED_OBJECT
+#include <dlfcn.h>
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+/// The object's note, and its anchor. In each translation unit that uses it; the first one counts.
+THRUM_NOINLINE inline void leave_note() noexcept {
+  asm volatile(
+      ".pushsection .bss.thrum_anchor,\"aw\",%%nobits\n"
+      ".balign 8\n"
+      "771: .zero 8\n"
+      ".popsection\n"
+      ".pushsection .note.thrum,\"a\",%%note\n"
+      ".balign 4\n"
+      ".long 6, %c0, 0x7468\n"  // bytes of the name, bytes of what it says, type
+      ".asciz \"thrum\"\n"
+      ".balign 4\n"
+      ".if %c0 == 8\n"
+      ".quad 771b - .\n"
+      ".else\n"
+      ".long 771b - .\n"
+      ".endif\n"
+      ".popsection"
+      :
+      : "i"(sizeof(std::intptr_t)));
+}
+
+/// Calls f(anchor) for the anchors of all objects that are loaded.
+template <class F>
+void for_each_anchor(F& f) noexcept {
+  ::dl_iterate_phdr(
+      [](::dl_phdr_info* object, std::size_t, void* argument) {
+        constexpr std::string_view own("thrum\0", 6);
+        for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
+          const auto& part = object->dlpi_phdr[i];
+          if (part.p_type != PT_NOTE) {
+            continue;
+          }
+          const std::size_t unit = part.p_align == 8 ? 8 : 4;
+          const auto up = [&](std::size_t n) { return (n + unit - 1) / unit * unit; };
+          const char* at = reinterpret_cast<const char*>(object->dlpi_addr + part.p_vaddr);
+          const char* const end = at + part.p_memsz;
+          while (at + sizeof(ElfW(Nhdr)) <= end) {
+            ElfW(Nhdr) head;
+            std::memcpy(&head, at, sizeof head);
+            const char* const name = at + sizeof head;
+            const char* const says = at + up(sizeof head + head.n_namesz);
+            if (std::string_view(name, head.n_namesz) == own && head.n_type == 0x7468 &&
+                head.n_descsz == sizeof(std::intptr_t)) {
+              std::intptr_t distance;
+              std::memcpy(&distance, says, sizeof distance);
+              const auto word =
+                  reinterpret_cast<std::uintptr_t>(says) + static_cast<std::uintptr_t>(distance);
+              (*static_cast<F*>(argument))(*reinterpret_cast<process_anchor*>(word));
+            }
+            at = says + up(head.n_descsz);
+          }
+        }
+        return 0;
+      },
+      &f);
+}
+
+/// Finds the directory, or makes it. Null: no memory.
+THRUM_COLD inline process_directory* find_directory() noexcept {
+  leave_note();
+  process_directory* found = nullptr;
+  // The outer walk holds the loader's lock, and ends at once.
+  ::dl_iterate_phdr(
+      [](::dl_phdr_info*, std::size_t, void* result) {
+        process_directory* directory = nullptr;
+        auto look = [&](process_anchor& anchor) {
+          if (directory == nullptr) {
+            directory = anchor.load(relaxed);  // relaxed: under the loader's lock
+          }
+        };
+        for_each_anchor(look);
+        if (directory == nullptr) {
+          if (void* const memory = map(sizeof(process_directory))) {
+            directory = static_cast<process_directory*>(memory);
+          }
+        }
+        auto set = [&](process_anchor& anchor) {
+          anchor.store(directory, relaxed);  // relaxed: under the loader's lock
+        };
+        for_each_anchor(set);
+        *static_cast<process_directory**>(result) = directory;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+/// Keeps the shared object that this is compiled into in memory.
+THRUM_COLD inline void stay_loaded() noexcept {
+#if THRUM_SHARED_OBJECT
+  ::Dl_info own{};
+  if (::dladdr(reinterpret_cast<void*>(&stay_loaded), &own) != 0) {
+    ::dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  }
+#endif
+}
+
+/// What is left of the page that small objects are put into: most of them are a few words long.
+struct page_of_objects {
+  static constexpr std::size_t size = 4096;
+  static constexpr std::size_t alignment = 64;
+
+  char* at = nullptr;
+  std::size_t left = 0;
+
+  /// Null: no memory. Under the loader's lock.
+  void* take(std::size_t bytes) noexcept {
+    const std::size_t used = (bytes + alignment - 1) / alignment * alignment;
+    if (used > size / 2) {
+      return map(bytes);
+    }
+    if (used > left) {
+      void* const page = map(size);
+      if (page == nullptr) {
+        return nullptr;
+      }
+      at = static_cast<char*>(page);
+      left = size;
+    }
+    left -= used;
+    return std::exchange(at, at + used);
+  }
+};
+
+inline constinit page_of_objects small_objects;
+
+THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
+                                                     void (*make)(void*) noexcept) noexcept {
+  process_directory* directory = own_directory.load(acquire);  // [pw.own <] acquire: its entries
+  if (directory == nullptr && (directory = find_directory()) != nullptr) {
+    stay_loaded();
+    own_directory.store(directory, release);  // [pw.own >] release: its entries
+  }
+  base::message<process_directory::longest_name> full_name(THRUM_TEXT_OF_VALUE(THRUM_ABI) ":");
+  full_name.append(name);
+  struct request {
+    process_directory* directory;
+    std::string_view name;
+    std::size_t size;
+    void (*make)(void*) noexcept;
+    void* object;
+  } own{directory, full_name.view(), size, make, nullptr};
+  if (directory != nullptr) {
+    ::dl_iterate_phdr(  // for its lock
+        [](::dl_phdr_info*, std::size_t, void* argument) {
+          auto& wanted = *static_cast<request*>(argument);
+          process_directory& all = *wanted.directory;
+          const std::uint64_t count = all.count.load(relaxed);  // relaxed: under the loader's lock
+          for (std::uint64_t i = 0; i != count; ++i) {
+            if (all.entries[i].size == wanted.size && wanted.name == all.entries[i].name) {
+              wanted.object = all.entries[i].object;
+              return 1;
+            }
+          }
+          void* const memory = count != all.most ? small_objects.take(wanted.size) : nullptr;
+          if (memory != nullptr) {
+            wanted.make(memory);
+            wanted.object = memory;
+            auto& entry = all.entries[count];
+            wanted.name.copy(entry.name, all.longest_name - 1);
+            entry.size = wanted.size;
+            entry.object = memory;
+            all.count.store(count + 1, relaxed);  // relaxed: under the loader's lock
+          }
+          return 1;
+        },
+        &own);
+  }
+  if (own.object == nullptr) {
+    base::fatal("no memory for what the library has once in a process; it needs some pages");
+  }
+  return own.object;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
+  auto& known = process_wide<first_error_category>::get().category;
+  const std::error_category* first = nullptr;
+  const std::error_category* const own = &error_category();
+  // [errc.one <>] acq_rel: the category itself; acquire: another object's
+  if (known.compare_exchange_strong(first, own, acq_rel, acquire)) {
+    first = own;
+  }
+  base::error_category_of_process.store(first, release);  // [errc.one >] release: to error_category
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_ELF

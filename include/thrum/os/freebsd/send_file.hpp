@@ -11,8 +11,31 @@
 
 #include <thrum/os/bsd/send_file.hpp>  // IWYU pragma: export
 
-#if !THRUM_SEPARATE
-#include <thrum/os/freebsd/send_file_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/posix/broken_pipe.hpp>
+#include <thrum/os/posix/handle.hpp>
+#include <thrum/os/posix/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std::int64_t offset,
+                                                     std::size_t n, std::int64_t& sent) noexcept {
+  ::off_t length = 0;
+  const io_result result = without_broken_pipe(
+      [&] { return result_of(::sendfile(file, fd, offset, n, nullptr, &length, 0)); },
+      [](io_result returned) { return returned == -EPIPE; });
+  sent = length;
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_FREEBSD

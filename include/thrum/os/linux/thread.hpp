@@ -21,8 +21,20 @@ class thread : public joinable_thread {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/linux/thread_definition.hpp>
+#if THRUM_BODIES
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (!joinable_ || ::pthread_tryjoin_np(handle_, nullptr) != 0) {
+    return false;
+  }
+  joinable_ = false;
+  return true;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_LINUX

@@ -30,8 +30,44 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/posix/backtrace_definition.hpp>
+#if THRUM_BODIES
+#include <unwind.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size_t skip) noexcept {
+  struct walk {
+    call_stack& to;
+    std::size_t left_out;
+  } state{out, skip + 1};
+  out.size = 0;
+  ::_Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* argument) noexcept {
+        auto& w = *static_cast<walk*>(argument);
+        int was_interrupted = 0;
+#if THRUM_HAS_ARM_UNWINDER  // no such function: gcc has a macro in its place, clang has none
+        const auto address = _Unwind_GetIP(frame);
+#else
+        const auto address = _Unwind_GetIPInfo(frame, &was_interrupted);
+#endif
+        if (was_interrupted != 0 && w.to.size != 0) {
+          --w.to.size;  // the frame before this one is the signal's
+        }
+        if (address == 0 || w.to.size == call_stack::capacity) {
+          return _URC_END_OF_STACK;
+        }
+        if (w.left_out != 0) {
+          --w.left_out;
+        } else {
+          w.to.frames[w.to.size++] =
+              reinterpret_cast<const void*>(address - (was_interrupted != 0 ? 0 : 1));
+        }
+        return _URC_NO_REASON;
+      },
+      &state);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_POSIX

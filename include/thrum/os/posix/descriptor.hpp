@@ -41,8 +41,38 @@ io_result wait_for(handle fd, bool to_write, int timeout_ms) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/posix/descriptor_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/posix/uninterrupted.hpp>
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <poll.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result close(handle fd) noexcept {
+  const uninterrupted still;
+  return result_of(::close(fd));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_nonblocking(handle fd, bool on) noexcept {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) {
+    return -errno;
+  }
+  const int wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
+  return wanted == flags ? 0 : result_of(::fcntl(fd, F_SETFL, wanted));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
+                                                    int timeout_ms) noexcept {
+  ::pollfd one{fd, static_cast<short>(to_write ? POLLOUT : POLLIN), 0};
+  const int returned = ::poll(&one, 1, timeout_ms);
+  return returned > 0 && (one.revents & POLLNVAL) != 0 ? -EBADF : result_of(returned);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_POSIX

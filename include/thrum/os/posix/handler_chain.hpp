@@ -71,8 +71,99 @@ class handler_chain {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/posix/handler_chain_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/order.hpp>
+
+#include <bit>
+
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE void handler_chain::found(const struct ::sigaction& action) noexcept {
+  const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
+  const auto with_info = has_info ? action.sa_sigaction : nullptr;
+  const auto plain = has_info ? nullptr : action.sa_handler;
+  if (!has_info && (plain == SIG_DFL || plain == SIG_IGN)) {
+    size_.store(0, relaxed);  // relaxed: SIG_DFL or SIG_IGN wants no handler to be called
+    return;
+  }
+  const std::uint32_t size = size_.load(relaxed);  // relaxed: only we change it
+  std::uint32_t at = 0;
+  while (at != size &&
+         (links_[at].with_info.load(relaxed) != with_info ||  // relaxed: only we change it
+          links_[at].plain.load(relaxed) != plain)) {         // relaxed: acquired with size_
+    ++at;
+  }
+  if (at == most) {
+    at = most - 1;  // so many are no chain any more; the first ones stay
+  }
+  links_[at].with_info.store(with_info, relaxed);  // relaxed: published by size_
+  links_[at].plain.store(plain, relaxed);          // relaxed: published by size_
+  latest_.store(at, relaxed);                      // relaxed: published by size_
+  // [hc.links >] release: the functions, to the handler.
+  size_.store(at == size ? size + 1 : size, release);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void handler_chain::pass_on(int number, ::siginfo_t* info,
+                                                             void* context) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  const auto thread = std::bit_cast<std::uintptr_t>(::pthread_self());
+  visit* own = nullptr;
+  for (visit& each : visits_) {
+    if (each.thread.load(relaxed) == thread) {  // relaxed: only ours is of use
+      own = &each;
+    }
+  }
+  if (own != nullptr && (info == nullptr || info == own->info) && frame < own->frame) {
+    const void* const outer = own->frame;
+    own->frame = frame;
+    call(++own->depth, number, info, context);
+    --own->depth;
+    own->frame = outer;
+    return;
+  }
+  for (visit& each : visits_) {
+    std::uintptr_t nobody = 0;
+    // relaxed: one takes it; what it holds is the thread's own
+    if (own == nullptr && each.thread.compare_exchange_strong(nobody, thread, relaxed, relaxed)) {
+      own = &each;
+    }
+  }
+  if (own == nullptr) {
+    return;  // so many at the same time: whether it would end is not known
+  }
+  own->info = info;
+  own->frame = frame;
+  own->depth = 0;
+  call(0, number, info, context);
+  own->thread.store(0, relaxed);  // relaxed: nobody reads what it holds
+}
+
+THRUM_OUT_OF_LINE void handler_chain::call(std::uint32_t depth, int number, ::siginfo_t* info,
+                                           void* context) noexcept {
+  const std::uint32_t size = size_.load(acquire);  // [hc.links <] acquire: the functions
+  if (depth >= size) {
+    return;
+  }
+  // The latest, then the others from the last one on.
+  const std::uint32_t latest = latest_.load(relaxed);  // relaxed: acquired with size_
+  std::uint32_t at = latest;
+  if (depth != 0) {
+    at = size - depth;
+    at = at <= latest ? at - 1 : at;
+  }
+  const link& next = links_[at];
+  if (auto* const with_info = next.with_info.load(relaxed)) {  // relaxed: acquired with size_
+    with_info(number, info, context);
+  } else if (auto* const plain = next.plain.load(relaxed)) {  // relaxed: acquired with size_
+    plain(number);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_POSIX

@@ -27,8 +27,36 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/posix/plain_process_definition.hpp>
+#if THRUM_BODIES
+#include <signal.h>
+#include <sys/wait.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE io_result open_process(std::int64_t) noexcept { return not_supported; }
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle, bool may_block,
+                                                        bool reap, process_end& end) noexcept {
+  ::siginfo_t info{};
+  const io_result result =
+      result_of(::waitid(P_PID, static_cast<::id_t>(pid), &info,
+                         WEXITED | (may_block ? 0 : WNOHANG) | (reap ? 0 : WNOWAIT)));
+  if (result < 0) {
+    return result;
+  }
+  if (info.si_pid == 0) {
+    return would_block;
+  }
+  end = end_of(info.si_code, info.si_status);
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, handle,
+                                                          int signal) noexcept {
+  return result_of(::kill(static_cast<::pid_t>(pid), signal));
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE

@@ -63,8 +63,14 @@ std::error_code error_code_of(io_result result) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/posix/result_definition.hpp>
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
+  return {result < 0 ? static_cast<int>(-result) : 0, std::system_category()};
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_POSIX

@@ -10,8 +10,36 @@
 
 #if THRUM_OS_PORTABLE
 
-#if !THRUM_SEPARATE
-#include <thrum/os/posix/signal_mark_definition.hpp>
+#if THRUM_BODIES
+// Of os/posix/preempt_signal.hpp what has no one way for all: target_of, signal_frame_bytes.
+
+#include <thrum/os/posix/preempt_signal.hpp>
+
+#include <cstddef>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The system is asked for the stack: what a context says of it differs.
+THRUM_NOINLINE THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t&,
+                                                           const void*) noexcept {
+  ::stack_t stack{};
+  if (::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0 ||
+      stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  return signal_stack_mark::target_at(stack.ss_sp);
+}
+
+/// With room for the widest vectors that there are.
+THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
+  constexpr std::size_t widest = std::size_t{16} << 10;
+  const auto least = static_cast<std::size_t>(MINSIGSTKSZ);
+  return least < widest ? widest : least;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_PORTABLE

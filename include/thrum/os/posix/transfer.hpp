@@ -49,8 +49,74 @@ io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/posix/transfer_definition.hpp>
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+#if defined(MSG_NOSIGNAL)
+inline constexpr int without_signal = MSG_NOSIGNAL;
+#else
+inline constexpr int without_signal = 0;  // each socket is told so when it is made
+#endif
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive(handle fd, void* to, std::size_t n) noexcept {
+  return result_of(::recv(fd, to, n, 0));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send(handle fd, const void* from,
+                                                std::size_t n) noexcept {
+  return result_of(::send(fd, from, n, without_signal));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_message(handle fd, const message& one) noexcept {
+  return result_of(::sendmsg(fd, &one.header(), without_signal));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_from(handle fd, void* to, std::size_t n,
+                                                        ::sockaddr* from,
+                                                        ::socklen_t* from_size) noexcept {
+  piece room = piece_of(to, n);
+  ::msghdr header{};
+  header.msg_iov = &room;
+  header.msg_iovlen = 1;
+  header.msg_name = from;
+  header.msg_namelen = from != nullptr ? *from_size : 0;
+  const io_result got = result_of(::recvmsg(fd, &header, 0));
+  if (got >= 0 && from != nullptr) {
+    *from_size = header.msg_namelen;
+  }
+  return got >= 0 && (header.msg_flags & MSG_TRUNC) != 0 ? got + 1 : got;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_to(handle fd, const void* from, std::size_t n,
+                                                   const ::sockaddr* to,
+                                                   ::socklen_t to_size) noexcept {
+  return result_of(to != nullptr ? ::sendto(fd, from, n, without_signal, to, to_size)
+                                 : ::send(fd, from, n, without_signal));
+}
+
+THRUM_OUT_OF_LINE io_result send_messages(handle fd, message* first, unsigned n) noexcept {
+  for (unsigned i = 0; i != n; ++i) {
+    if (const io_result sent = send_message(fd, first[i]); sent < 0) {
+      return i != 0 ? io_result{i} : sent;  // the next call says it again
+    }
+  }
+  return io_result{n};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* first,
+                                                            unsigned n) noexcept {
+  counted_message* const all = message::array(first);
+  for (unsigned i = 0; i != n; ++i) {
+    const io_result got = result_of(::recvmsg(fd, &all[i].msg_hdr, 0));
+    if (got < 0) {
+      return i != 0 ? io_result{i} : got;
+    }
+    all[i].msg_len = static_cast<std::size_t>(got);
+  }
+  return io_result{n};
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE

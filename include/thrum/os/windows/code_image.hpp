@@ -34,8 +34,88 @@ std::string_view path_of(const code_image& image, char* to, std::size_t most) no
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/windows/code_image_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/windows/api.hpp>
+
+#include <cstring>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What an address of the image that stands in its file is in memory.
+template <class T>
+const T* in_image(std::uintptr_t low, std::uint32_t offset) noexcept {
+  return reinterpret_cast<const T*>(low + offset);
+}
+
+THRUM_OUT_OF_LINE const ::IMAGE_NT_HEADERS* head_of_image(std::uintptr_t low) noexcept {
+  const auto* const old = in_image<::IMAGE_DOS_HEADER>(low, 0);
+  if (old->e_magic != IMAGE_DOS_SIGNATURE) {
+    return nullptr;
+  }
+  const auto* const head =
+      in_image<::IMAGE_NT_HEADERS>(low, static_cast<std::uint32_t>(old->e_lfanew));
+  return head->Signature == IMAGE_NT_SIGNATURE ? head : nullptr;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_image(std::uintptr_t address,
+                                                      code_image& found) noexcept {
+  ::MEMORY_BASIC_INFORMATION about;
+  if (::VirtualQuery(reinterpret_cast<const void*>(address), &about, sizeof about) == 0 ||
+      about.Type != MEM_IMAGE || about.State != MEM_COMMIT) {
+    return false;
+  }
+  const auto low = reinterpret_cast<std::uintptr_t>(about.AllocationBase);
+  const ::IMAGE_NT_HEADERS* const head = head_of_image(low);
+  if (head == nullptr) {
+    return false;
+  }
+  const auto& table = head->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXCEPTION];
+  found.low = low;
+  found.high = low + head->OptionalHeader.SizeOfImage;
+  found.unwind_table = table.Size != 0 ? low + table.VirtualAddress : 0;
+  found.unwind_entries = static_cast<std::uint32_t>(table.Size / sizeof(::RUNTIME_FUNCTION));
+  return address < found.high;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::string_view exported_name(const code_image& image,
+                                                                std::uintptr_t address) noexcept {
+  const ::IMAGE_NT_HEADERS* const head = head_of_image(image.low);
+  const auto& place = head->OptionalHeader.DataDirectory[IMAGE_DIRECTORY_ENTRY_EXPORT];
+  if (place.Size == 0) {
+    return {};
+  }
+  const auto* const exports = in_image<::IMAGE_EXPORT_DIRECTORY>(image.low, place.VirtualAddress);
+  const auto* const functions = in_image<std::uint32_t>(image.low, exports->AddressOfFunctions);
+  const auto* const names = in_image<std::uint32_t>(image.low, exports->AddressOfNames);
+  const auto* const numbers = in_image<std::uint16_t>(image.low, exports->AddressOfNameOrdinals);
+  const auto wanted = static_cast<std::uint32_t>(address - image.low);
+  std::uint32_t nearest = 0;
+  const char* name = nullptr;
+  for (std::uint32_t i = 0; i != exports->NumberOfNames; ++i) {
+    const std::uint32_t at = functions[numbers[i]];
+    if (at <= wanted && at >= nearest) {
+      nearest = at;
+      name = in_image<char>(image.low, names[i]);
+    }
+  }
+  return name != nullptr ? std::string_view(name) : std::string_view();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::string_view path_of(const code_image& image, char* to,
+                                                          std::size_t most) noexcept {
+  constexpr ::DWORD longest = 512;
+  wchar_t wide[longest];
+  const ::DWORD length =
+      ::GetModuleFileNameW(reinterpret_cast<::HMODULE>(image.low), wide, longest);
+  if (length == 0 || length == longest) {
+    return {};
+  }
+  const int bytes = ::WideCharToMultiByte(CP_UTF8, 0, wide, static_cast<int>(length), to,
+                                          static_cast<int>(most), nullptr, nullptr);
+  return {to, static_cast<std::size_t>(bytes > 0 ? bytes : 0)};
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_WINDOWS

@@ -44,8 +44,54 @@ class quit_listener {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/windows/quit_signal_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/order.hpp>
+#include <thrum/os/windows/api.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexcept {
+  void* nobody = nullptr;
+  // [quit.1 <>] acq_rel: one listens.
+  if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
+                                                // relaxed: nothing of the listener is read
+                                                relaxed)) {
+    return false;
+  }
+  known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
+  known().console_handler = &handle;
+  ::SetConsoleCtrlHandler(&handle, TRUE);
+  return true;
+}
+
+THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
+  if (known().argument.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
+    return;
+  }
+  ::SetConsoleCtrlHandler(known().console_handler, FALSE);
+  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
+  while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
+    ::SwitchToThread();
+  }
+  known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
+}
+
+THRUM_OUT_OF_LINE int __stdcall quit_listener::handle(unsigned long event) noexcept {
+  if (event != CTRL_BREAK_EVENT) {
+    return FALSE;
+  }
+  known().inside.fetch_add(1, seq_cst);              // [quit.2 =] as in close
+  const function call = known().call.load(seq_cst);  // [quit.2 =] as in close
+  if (call != nullptr) {
+    call(known().argument.load(relaxed));  // relaxed: set before `call`
+  }
+  known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
+  return call != nullptr ? TRUE : FALSE;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_WINDOWS

@@ -36,8 +36,70 @@ void sleep_ns(std::int64_t ns) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/windows/this_thread_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/clock.hpp>
+#include <thrum/os/windows/api.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A function that not every version of the system has, as a `Function`; or null.
+template <class Function>
+Function* find_function(const wchar_t* library, const char* name) noexcept {
+  const ::HMODULE module = ::GetModuleHandleW(library);
+  return module == nullptr
+             ? nullptr
+             : reinterpret_cast<Function*>(reinterpret_cast<void*>(::GetProcAddress(module, name)));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
+  using describe = ::HRESULT __stdcall(::HANDLE, const wchar_t*);
+  static describe* const set = find_function<describe>(L"kernelbase.dll", "SetThreadDescription");
+  if (set == nullptr) {
+    return;
+  }
+  constexpr std::size_t most = 63;
+  wchar_t wide[most + 1] = {};
+  for (std::size_t i = 0; i != most && name[i] != '\0'; ++i) {
+    wide[i] = static_cast<unsigned char>(name[i]);
+  }
+  set(::GetCurrentThread(), wide);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void ask_for_short_waits() noexcept {
+  static const bool asked = [] {
+    using begin_period = unsigned __stdcall(unsigned);
+    if (::LoadLibraryW(L"winmm.dll") == nullptr) {
+      return false;
+    }
+    auto* const begin = find_function<begin_period>(L"winmm.dll", "timeBeginPeriod");
+    return begin != nullptr && begin(1) == 0;
+  }();
+  static_cast<void>(asked);
+  ::SetThreadPriority(::GetCurrentThread(), THREAD_PRIORITY_HIGHEST);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {
+  constexpr std::uint32_t of_a_group = 64;
+  ::PROCESSOR_NUMBER found;
+  ::GetCurrentProcessorNumberEx(&found);
+  return found.Group * of_a_group + found.Number;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
+  return ::GetCurrentThreadId();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
+  constexpr std::int64_t millisecond = 1'000'000;
+  constexpr std::int64_t longest = 86'400'000 * millisecond;  // a day, and then the next one
+  const std::int64_t deadline = deadline_after(ns);
+  for (std::int64_t left = ns; left > 0; left = deadline - now()) {
+    const std::int64_t part = left < longest ? left : longest;
+    ::Sleep(static_cast<::DWORD>((part + millisecond - 1) / millisecond));
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_WINDOWS

@@ -70,8 +70,103 @@ void yield_thread() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/windows/thread_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/base/fatal.hpp>
+#include <thrum/os/windows/api.hpp>
+
+#include <cstdint>
+#include <new>
+
+#include <process.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a new thread takes over and frees.
+struct thread_start {
+  void* (*entry)(void*);
+  void* argument;
+
+  static unsigned __stdcall run(void* of_start) noexcept {
+    auto* const start = static_cast<thread_start*>(of_start);
+    const thread_start own = *start;
+    delete start;
+    own.entry(own.argument);
+    return 0;
+  }
+
+  /// Null where there is no memory for it.
+  static ::HANDLE begin(void* (*entry)(void*), void* argument) noexcept {
+    auto* const start = new (std::nothrow) thread_start{entry, argument};
+    if (start == nullptr) {
+      return nullptr;
+    }
+    const std::uintptr_t begun =
+        ::_beginthreadex(nullptr, 0, &run, start, STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+    if (begun == 0) {
+      delete start;
+    }
+    return reinterpret_cast<::HANDLE>(begun);
+  }
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(void*),
+                                                   void* argument) noexcept {
+  out.require_joined();
+  const ::HANDLE fresh = thread_start::begin(entry, argument);
+  if (fresh == nullptr) {
+    return ERROR_NOT_ENOUGH_MEMORY;
+  }
+  out.handle_ = fresh;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread::join() noexcept {
+  if (handle_ == nullptr || ::GetThreadId(handle_) == ::GetCurrentThreadId() ||
+      ::WaitForSingleObject(handle_, INFINITE) != WAIT_OBJECT_0) {
+    base::fatal("thread: join of a thread that is not running or is the calling one");
+  }
+  ::CloseHandle(handle_);
+  handle_ = nullptr;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (handle_ == nullptr || ::WaitForSingleObject(handle_, 0) != WAIT_OBJECT_0) {
+    return false;
+  }
+  ::CloseHandle(handle_);
+  handle_ = nullptr;
+  return true;
+}
+
+THRUM_OUT_OF_LINE void thread::require_joined() const noexcept {
+  if (handle_ != nullptr) {
+    base::fatal("thread: a handle was given up before the thread was joined");
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*),
+                                                           void* argument) noexcept {
+  const ::HANDLE fresh = thread_start::begin(entry, argument);
+  if (fresh == nullptr) {
+    return ERROR_NOT_ENOUGH_MEMORY;
+  }
+  ::CloseHandle(fresh);
+  return 0;
+}
+
+THRUM_OUT_OF_LINE thread_key::thread_key() noexcept : index_(::TlsAlloc()) {}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_key::get() const noexcept {
+  return ::TlsGetValue(index_);  // null where the index is none
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
+  ::TlsSetValue(index_, const_cast<void*>(word));
+}
+
+THRUM_OUT_OF_LINE void yield_thread() noexcept { ::SwitchToThread(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_WINDOWS

@@ -36,8 +36,26 @@ bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_ent
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/windows/unwind_table_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/windows/code_image.hpp>
+#include <thrum/os/windows/unwind_table_aarch64.hpp>  // IWYU pragma: export
+#include <thrum/os/windows/unwind_table_x86_64.hpp>   // IWYU pragma: export
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address,
+                                                     code_file& found) noexcept {
+  code_image image;
+  if (!find_code_image(address, image)) {
+    return false;
+  }
+  found.low = image.low;
+  found.high = image.high;
+  found.index = image.unwind_table;
+  return true;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_WINDOWS

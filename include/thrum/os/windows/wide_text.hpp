@@ -37,8 +37,42 @@ class wide_text {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#if !THRUM_SEPARATE
-#include <thrum/os/windows/wide_text_definition.hpp>
+#if THRUM_BODIES
+#include <thrum/os/windows/api.hpp>
+
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE wide_text::wide_text(const char* utf8) noexcept {
+  const auto convert = [&](wchar_t* to, int units) {
+    return ::MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, utf8, -1, to, units);
+  };
+  if (convert(own_, static_cast<int>(few)) != 0) {
+    return;
+  }
+  const int needed = convert(nullptr, 0);
+  own_[0] = L'\0';
+  if (needed == 0) {
+    error_ = invalid;
+    return;
+  }
+  auto* const fresh = new (std::nothrow) wchar_t[static_cast<std::size_t>(needed)];
+  if (fresh == nullptr) {
+    error_ = no_memory;
+    return;
+  }
+  text_ = fresh;
+  convert(text_, needed);
+}
+
+THRUM_OUT_OF_LINE wide_text::~wide_text() {
+  if (text_ != own_) {
+    delete[] text_;
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_WINDOWS

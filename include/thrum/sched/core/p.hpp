@@ -101,8 +101,14 @@ struct alignas(base::cache_line_size) processor {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#if !THRUM_SEPARATE
-#include <thrum/sched/core/p_definition.hpp>
+#if THRUM_BODIES && THRUM_SEPARATE
+// What a P consists of that is compiled once in a program: the templates that it has as members.
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+template class timer_heap<traits>;
+
+}}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
 #endif

@@ -184,8 +184,367 @@ class timer_heap {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#if !THRUM_SEPARATE
-#include <thrum/sched/queue/timer_heap_definition.hpp>
+#if THRUM_TEMPLATE_BODIES
+#include <thrum/base/convert.hpp>
+#include <thrum/base/fatal.hpp>
+#include <thrum/os/os.hpp>
+#include <thrum/sched/queue/scoped.hpp>
+
+#include <cstring>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The state once nobody fires or drops the timer.
+template <class Traits>
+std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
+  // [th.word <] acquire: what the function did happened before we return (TH4).
+  std::int64_t state = t.word.load(acquire);
+  for (std::uint32_t turn = 0; state == timer::busy; ++turn) {
+    Traits::back_off(turn);
+    state = t.word.load(acquire);  // [th.word <] acquire: TH4
+  }
+  return state;
+}
+
+template <class Traits>
+typename timer_heap<Traits>::added timer_heap<Traits>::add(timer& t, std::int64_t when) noexcept {
+  when = when > 0 ? when : 0;  // what is below has meanings of its own
+  for (;;) {
+    std::int64_t state = settled(t);
+    if (state == timer::idle) {
+      scoped guard(lock_);
+      // [th.word >] release: what the function, or the thread that stops the timer, will read.
+      t.word.store(when, release);
+      insert(t, when);
+      publish_earliest();
+      return entries_[0].slot == t.slot ? added::earliest : added::later;
+    }
+    // TH2: an entry may be early, not late. relaxed: it changes only while the timer is busy
+    if (t.entry_when.load(relaxed) > when) {
+      if (const std::optional<added> revived = revive_earlier(t, when)) {
+        return *revived;
+      }
+      // The thread that sleeps until the earliest timer wakes in time as it is.
+      // [th.word >] release: what the function will read
+      // relaxed: looks at it again
+    } else if (t.word.compare_exchange_strong(state, when, release, relaxed)) {
+      return added::later;
+    }
+  }
+}
+
+/// For a stopped timer whose entry, in any heap, is later than the new time. No value: the entry
+/// has been dropped.
+template <class Traits>
+auto timer_heap<Traits>::revive_earlier(timer& t, std::int64_t when) const noexcept
+    -> std::optional<added> {
+  // [th.heap <] acquire: the heap that published itself; sees: insert, take_all
+  timer_heap* const heap = t.heap.load(acquire);
+  if (heap == nullptr) {
+    return std::nullopt;
+  }
+  scoped guard(heap->lock_);
+  std::int64_t state = timer::stopped;
+  // relaxed: stable while we hold the heap's lock
+  if (t.heap.load(relaxed) != heap ||
+      // [th.word >] release: what the function will read.
+      // relaxed: the caller starts over
+      !t.word.compare_exchange_strong(state, when, release, relaxed)) {
+    return std::nullopt;
+  }
+  const std::uint32_t at = heap->slots_[t.slot].at;
+  heap->entries_[at].when = when;
+  t.entry_when.store(when, relaxed);  // relaxed: under the lock
+  heap->sift_up(at);
+  heap->publish_earliest();
+  if (heap->entries_[0].slot != t.slot) {
+    return added::later;
+  }
+  return heap == this ? added::earliest : added::elsewhere;
+}
+
+template <class Traits>
+bool timer_heap<Traits>::remove(timer& t) noexcept {
+  std::int64_t state = settled(t);
+  while (state > timer::busy) {
+    // [th.word <>] acq_rel: the wait's end, before whatever drops the entry; acquire as in settled.
+    if (t.word.compare_exchange_strong(state, timer::stopped, acq_rel,
+                                       relaxed)) {  // relaxed: looks at it again
+      return true;
+    }
+    state = settled(t);
+  }
+  return false;
+}
+
+template <class Traits>
+bool timer_heap<Traits>::detach(timer& t) noexcept {
+  const bool removed = remove(t);
+  while (settled(t) != timer::idle) {
+    // [th.heap <] acquire: as in revive_earlier.
+    timer_heap* const heap = t.heap.load(acquire);
+    if (heap == nullptr) {
+      continue;  // just dropped
+    }
+    scoped guard(heap->lock_);
+    if (t.heap.load(relaxed) == heap) {  // relaxed: stable while we hold the heap's lock
+      heap->erase(heap->slots_[t.slot].at);
+      heap->publish_earliest();
+      t.heap.store(nullptr, relaxed);      // relaxed: published by the state
+      t.word.store(timer::idle, release);  // [th.word >] release: the entry is gone
+    }
+  }
+  return removed;
+}
+
+/// Takes out one timer that is due, and leaves it busy; null if none is. Drops stopped ones on the
+/// way, and moves those that have been armed again for later. Caller holds the lock.
+template <class Traits>
+typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t now) noexcept {
+  while (size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: under the lock
+    timer& t = *slots_[entries_[0].slot].owner;
+    std::int64_t state = t.word.load(relaxed);  // relaxed: the exchange decides
+    // [th.word <] acquire: what the owner wrote for the function, or that it is done with the
+    // entry.
+    // relaxed: looks at it again
+    if (!t.word.compare_exchange_strong(state, timer::busy, acquire, relaxed)) {
+      continue;
+    }
+    if (state > now) {
+      // Armed again since, for later. Busy meanwhile: the owner goes by the entry's time.
+      entries_[0].when = state;
+      t.entry_when.store(state, relaxed);  // relaxed: published by the state
+      sift_down(0);
+      t.word.store(state, release);  // [th.word >] release: the entry's time
+      continue;
+    }
+    erase(0);
+    t.heap.store(nullptr, relaxed);  // relaxed: published by the state
+    if (state != timer::stopped) {
+      return &t;
+    }
+    t.word.store(timer::idle, release);  // [th.word >] release: the entry is gone
+  }
+  return nullptr;
+}
+
+template <class Traits>
+std::size_t timer_heap<Traits>::run_due(std::int64_t now) noexcept {
+  std::size_t ran = 0;
+  while (earliest() <= now) {
+    timer* due[batch];
+    std::size_t n = 0;
+    {
+      scoped guard(lock_);
+      while (n < batch && (due[n] = take_due(now)) != nullptr) {
+        ++n;
+      }
+      runners_.fetch_add(1, relaxed);  // relaxed: published by the lock
+      publish_earliest();
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      timer* t = due[i];
+      t->fire(*t, i == 0);
+      // [th.word >] release: the function's effects, to add and remove.
+      t->word.store(timer::idle, release);
+    }
+    // [th.run >] release: what the functions did; sees: discard_all
+    runners_.fetch_sub(1, release);
+    ran += n;
+  }
+  return ran;
+}
+
+template <class Traits>
+void timer_heap<Traits>::take_all(timer_heap& other) noexcept {
+  const bool is_first = this < &other;  // two of one rank, in the order of their addresses: LR1
+  scoped first(is_first ? lock_ : other.lock_);
+  scoped second(is_first ? other.lock_ : lock_);
+  const std::size_t n = other.size_.load(relaxed);  // relaxed: under the lock
+  for (std::size_t i = 0; i < n; ++i) {
+    insert(*other.slots_[other.entries_[i].slot].owner, other.entries_[i].when);
+  }
+  while (const std::size_t left = other.size_.load(relaxed)) {  // relaxed: under the lock
+    other.erase(left - 1);
+  }
+  other.publish_earliest();
+  publish_earliest();
+}
+
+template <class Traits>
+void timer_heap<Traits>::discard_all() noexcept {
+  for (;;) {
+    timer* t;
+    {
+      scoped guard(lock_);
+      const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+      if (n == 0) {
+        publish_earliest();
+        break;
+      }
+      t = slots_[entries_[n - 1].slot].owner;
+      erase(n - 1);
+      t->heap.store(nullptr, relaxed);  // relaxed: published by the state
+    }
+    // [th.word <>] acq_rel: as if fired.
+    const bool armed = t->word.exchange(timer::idle, acq_rel) > timer::busy;
+    if (armed && t->discard != nullptr) {
+      t->discard(*t);
+    }
+  }
+  // [th.run <] acquire: what the functions did
+  for (std::uint32_t turn = 0; runners_.load(acquire) != 0; ++turn) {
+    Traits::back_off(turn);
+  }
+}
+
+template <class Traits>
+void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
+  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+  if (n == capacity_) {
+    grow();
+  }
+  size_.store(n + 1, relaxed);  // relaxed: under the lock
+  t.slot = free_slot_;
+  free_slot_ = std::exchange(slots_[t.slot], slot{&t, 0}).at;
+  place(n, entry{when, t.slot});
+  t.entry_when.store(when, relaxed);  // relaxed: as in take_due
+  // [th.heap >] release: revive_earlier() by another thread may go by it.
+  t.heap.store(this, release);
+  sift_up(n);
+}
+
+template <class Traits>
+void timer_heap<Traits>::erase(std::size_t i) noexcept {
+  const std::size_t last = size_.load(relaxed) - 1;  // relaxed: under the lock
+  THRUM_ASSERT(TH1, i <= last);
+  size_.store(last, relaxed);  // relaxed: under the lock
+  slots_[entries_[i].slot] = slot{nullptr, free_slot_};
+  free_slot_ = entries_[i].slot;
+  if (i == last) {
+    return;
+  }
+  place(i, entries_[last]);
+  sift_up(i);
+  sift_down(i);
+}
+
+template <class Traits>
+void timer_heap<Traits>::sift_up(std::size_t i) noexcept {
+  const entry moving = entries_[i];
+  while (i > 0) {
+    const std::size_t parent = (i - 1) / arity;
+    if (entries_[parent].when <= moving.when) {
+      break;
+    }
+    place(i, entries_[parent]);
+    i = parent;
+  }
+  place(i, moving);
+}
+
+template <class Traits>
+void timer_heap<Traits>::sift_down(std::size_t i) noexcept {
+  const entry moving = entries_[i];
+  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+  for (;;) {
+    const std::size_t first = i * arity + 1;
+    if (first >= n) {
+      break;
+    }
+    const std::size_t end = first + arity < n ? first + arity : n;
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < end; ++child) {
+      if (entries_[child].when < entries_[least].when) {
+        least = child;
+      }
+    }
+    if (moving.when <= entries_[least].when) {
+      break;
+    }
+    place(i, entries_[least]);
+    i = least;
+  }
+  place(i, moving);
+}
+
+template <class Traits>
+void timer_heap<Traits>::grow() noexcept {
+  const std::size_t bytes = capacity_ == 0 ? os::page_size() : capacity_ * bytes_each * 2;
+  void* pages = os::map(bytes);
+  if (pages == nullptr) {
+    base::fatal("sleep: no memory for another timer; raise the memory limit of the process");
+  }
+  const std::size_t before = capacity_;
+  const std::size_t capacity = bytes / bytes_each;
+  auto* const entries = static_cast<entry*>(pages);
+  auto* const slots = reinterpret_cast<slot*>(entries + capacity);
+  if (before != 0) {  // it is full
+    std::memcpy(entries, entries_, before * sizeof(entry));
+    std::memcpy(slots, slots_, before * sizeof(slot));
+  }
+  release_pages();
+  entries_ = entries;
+  slots_ = slots;
+  capacity_ = capacity;
+  free_slot_ = base::convert<std::uint32_t>(before);
+  for (auto i = free_slot_; i != capacity; ++i) {
+    slots_[i] = slot{nullptr, i + 1};
+  }
+}
+
+template <class Traits>
+void timer_heap<Traits>::release_pages() noexcept {
+  if (entries_ != nullptr) {
+    os::unmap(entries_, capacity_ * bytes_each);
+  }
+}
+
+template <class Traits>
+std::int64_t timer_heap<Traits>::earliest_armed() noexcept {
+  scoped guard(lock_);
+  std::int64_t least = never;
+  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: under the lock
+    // relaxed: only a snapshot
+    const std::int64_t state = slots_[entries_[i].slot].owner->word.load(relaxed);
+    if (state > timer::busy && state < least) {
+      least = state;
+    }
+  }
+  return least;
+}
+
+template <class Traits>
+std::size_t timer_heap<Traits>::armed() noexcept {
+  scoped guard(lock_);
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: under the lock
+    // relaxed: only a snapshot
+    n += slots_[entries_[i].slot].owner->word.load(relaxed) > timer::busy;
+  }
+  return n;
+}
+
+template <class Traits>
+void timer_heap<Traits>::place(std::size_t i, entry e) noexcept {
+  entries_[i] = e;
+  slot& of = slots_[e.slot];
+  of.at = static_cast<std::uint32_t>(i);
+  if (i <= arity) {
+    __builtin_prefetch(&of.owner->word, 1);  // its turn comes after a few others
+  }
+}
+
+template <class Traits>
+void timer_heap<Traits>::publish_earliest() noexcept {
+  const std::size_t n = size_.load(relaxed);  // relaxed: we hold the lock
+  // [th.earliest =] seq_cst: an M that gives up its P first counts itself out and then reads
+  // this; a thread that adds a timer first writes this and then looks for such an M.
+  earliest_.exchange(n == 0 ? never : entries_[0].when, seq_cst);  // TH3
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 #include <thrum/sched/queue/timer_heap.hpp>
-#include <thrum/sched/queue/timer_heap_definition.hpp>
 
 #include <thrum/base/random.hpp>
 #include <thrum/sched/core/traits.hpp>
