@@ -23,19 +23,19 @@
 #define THRUM_HPP
 
 // First of all.
-#include <thrum/base/requirements.hpp>
+#include <thrum/detail/base/requirements.hpp>
 
 #if THRUM_REQUIREMENTS_MET
-#include <thrum/base/put_macros_aside.hpp>
+#include <thrum/detail/base/put_macros_aside.hpp>
 //
 #include <thrum/attributes.hpp>
-#include <thrum/base/errc.hpp>
-#include <thrum/base/memory_hooks.hpp>
 #include <thrum/blocking.hpp>
 #include <thrum/chan.hpp>
 #include <thrum/context.hpp>
-#include <thrum/deadline.hpp>
 #include <thrum/debug/stats.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/stoppable.hpp>
+#include <thrum/errc.hpp>
 #include <thrum/errno.hpp>
 #include <thrum/fork_join.hpp>
 #include <thrum/generator.hpp>
@@ -63,6 +63,7 @@
 #include <thrum/io/wait.hpp>
 #include <thrum/io/whole_file.hpp>
 #include <thrum/join_handle.hpp>
+#include <thrum/memory_hooks.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/endpoint.hpp>
@@ -78,7 +79,6 @@
 #include <thrum/runtime.hpp>
 #include <thrum/select.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/stoppable.hpp>
 #include <thrum/sync/atomic_wait.hpp>
 #include <thrum/sync/barrier.hpp>
 #include <thrum/sync/condition_variable.hpp>
@@ -103,7 +103,7 @@
 #include <thrum/time.hpp>
 #include <thrum/version.hpp>
 
-#include <thrum/base/put_macros_back.hpp>
+#include <thrum/detail/base/put_macros_back.hpp>
 #endif
 
 #endif

@@ -35,13 +35,13 @@
 #define THRUM_HPP
 
 // First of all.
-// ---- thrum/base/requirements.hpp ----
+// ---- thrum/detail/base/requirements.hpp ----
 //
 // What the library needs of the compiler and its standard library: one sentence where it is
 // missing, in place of the hundreds of errors that follow from it. A compiler goes on behind an
 // #error; <thrum.hpp> then leaves out all the rest.
-#ifndef THRUM_BASE_REQUIREMENTS_HPP
-#define THRUM_BASE_REQUIREMENTS_HPP
+#ifndef THRUM_DETAIL_BASE_REQUIREMENTS_HPP
+#define THRUM_DETAIL_BASE_REQUIREMENTS_HPP
 
 #if !defined(__cplusplus)
 #error "thrum is a C++ library; this is compiled as C"
@@ -68,7 +68,7 @@
 #endif
 
 #if THRUM_REQUIREMENTS_MET
-// ---- thrum/base/put_macros_aside.hpp ----
+// ---- thrum/detail/base/put_macros_aside.hpp ----
 //
 // Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses,
 // Unreal and programs' own loggers define as macros. They are put aside for the time of the includes.
@@ -113,7 +113,7 @@
 #ifndef THRUM_ATTRIBUTES_HPP
 #define THRUM_ATTRIBUTES_HPP
 
-// ---- thrum/base/config.hpp ----
+// ---- thrum/detail/base/config.hpp ----
 //
 // The compiler, the platform and the settings of this build: every macro of the library is defined
 // here.
@@ -131,8 +131,8 @@
 // The options that change layout or behaviour are part of the inline namespace THRUM_ABI, for
 // example thrum::v0_1_noexc_checks. Two flavours in one program therefore link and stay apart; each
 // has its own scheduler, and to one the threads of the other are foreign threads.
-#ifndef THRUM_BASE_CONFIG_HPP
-#define THRUM_BASE_CONFIG_HPP
+#ifndef THRUM_DETAIL_BASE_CONFIG_HPP
+#define THRUM_DETAIL_BASE_CONFIG_HPP
 
 // ---- thrum/version.hpp ----
 //
@@ -506,13 +506,13 @@ loongarch64 (lp64d)"
 #define THRUM_RETHROW static_cast<void>(0)
 #endif
 
-#endif  // THRUM_BASE_CONFIG_HPP
+#endif  // THRUM_DETAIL_BASE_CONFIG_HPP
 
-// ---- thrum/sched/core/priority.hpp ----
+// ---- thrum/detail/sched/core/priority.hpp ----
 //
 // The two levels of priority. What they do is in sched/run/background.hpp.
-#ifndef THRUM_SCHED_CORE_PRIORITY_HPP
-#define THRUM_SCHED_CORE_PRIORITY_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_PRIORITY_HPP
+#define THRUM_DETAIL_SCHED_CORE_PRIORITY_HPP
 
 #include <cstdint>
 
@@ -546,105 +546,6 @@ struct attributes {
   /// How urgent it is. Not inherited: what a background goroutine starts is normal unless it says so. Without
   /// effect on one that is bound to a host (on_host).
   thrum::priority priority = thrum::priority::normal;
-};
-
-}}  // namespace thrum::THRUM_ABI
-
-#endif
-
-// ---- thrum/base/errc.hpp ----
-//
-// The errors that this library decides itself, as std::error_code.
-//
-// The system has a number for a connection that timed out, ETIMEDOUT: the peer does not answer any
-// more. That a caller's own deadline has passed is something else, and another try may be worth it.
-// So that has a code of its own, and equals the same std::errc.
-#ifndef THRUM_BASE_ERRC_HPP
-#define THRUM_BASE_ERRC_HPP
-
-#include <atomic>
-#include <system_error>
-#include <type_traits>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-/// What an operation of this library may fail with, besides the system's errors.
-enum class errc {
-  /// The deadline or the time-out that the caller has set passed first. As a std::error_code it
-  /// equals std::errc::timed_out; so does the system's own ETIMEDOUT, which does not equal this.
-  deadline_exceeded = 1,
-  /// A stream has ended in the middle of what was to be read from it.
-  unexpected_end = 2,
-};
-
-namespace base {
-
-/// What error_category() returns, where another shared object has one already: categories are told
-/// apart by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
-inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
-
-}  // namespace base
-
-/// The category of errc, called "thrum".
-THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept;
-
-/// Makes `error == thrum::errc::deadline_exceeded` work.
-inline std::error_code make_error_code(errc error) noexcept {
-  return {static_cast<int>(error), error_category()};
-}
-
-}}  // namespace thrum::THRUM_ABI
-
-template <>
-struct std::is_error_code_enum<thrum::errc> : std::true_type {};
-
-#endif  // THRUM_BASE_ERRC_HPP
-
-// ---- thrum/base/memory_hooks.hpp ----
-//
-// Where a runtime has its memory from, if not from the system: options::memory.
-#ifndef THRUM_BASE_MEMORY_HOOKS_HPP
-#define THRUM_BASE_MEMORY_HOOKS_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-/// What memory is for.
-enum class memory_use : std::uint8_t {
-  /// The stack of one goroutine, with its guard, and with the goroutine itself, its function and its result
-  /// at the upper end. Taken when none is left over from a goroutine that has ended.
-  stack,
-  /// What a runtime knows of its processors, threads and hosts. Taken when the runtime is made, by
-  /// runtime::procs, and when a thread becomes a host.
-  object,
-};
-
-/// Functions that a runtime has its memory from, for programs with a budget of memory. Both are set, or
-/// none: then it comes from the system, and objects from operator new.
-///
-/// They are called by the threads of the runtime and by those that start goroutines of it, several at a
-/// time; on the stack of the goroutine that starts another, too. They are called where malloc could be:
-/// they may take a lock, and must not wait for a goroutine, nor throw. All memory has been given back
-/// when the runtime's destructor returns; but a join_handle that outlives its runtime keeps the stack
-/// that its result lies on, and gives that back itself. A process that leaves by exit() inside a goroutine
-/// gives nothing back.
-struct memory_hooks {
-  /// Memory that can be read and written, aligned to `alignment`; null: there is none. It need not be
-  /// zeroed. That of a stack is whole pages, which the library may make inaccessible in part until it
-  /// gives them back, and none of which it gives to the system.
-  void* (*allocate)(std::size_t bytes, std::size_t alignment, memory_use use,
-                    void* context) noexcept = nullptr;
-  /// Takes back what `allocate` has given for the same numbers.
-  void (*deallocate)(void* memory, std::size_t bytes, std::size_t alignment, memory_use use,
-                     void* context) noexcept = nullptr;
-  void* context = nullptr;
-  /// Bytes at the lower end of each stack that are made inaccessible, so that a stack that is used up is
-  /// reported; rounded up to pages. They are asked for beside the stack's own. 0 where the memory cannot be
-  /// protected: then an overflow writes to what lies below the stack, and is reported, if at all, when
-  /// the goroutine leaves the processor.
-  std::size_t stack_guard = 64 * 1024;
 };
 
 }}  // namespace thrum::THRUM_ABI
@@ -704,14 +605,14 @@ auto blocking(F&& f) -> std::invoke_result_t<F> {
 #ifndef THRUM_CHAN_HPP
 #define THRUM_CHAN_HPP
 
-// ---- thrum/chan/element.hpp ----
+// ---- thrum/detail/chan/element.hpp ----
 //
 // What may be an element of a channel, and how it lies there.
 //
 // Elements move without throwing: a type whose move may throw is kept in a box, allocated before
 // the channel is locked, so that an exception leaves the channel as it was.
-#ifndef THRUM_CHAN_ELEMENT_HPP
-#define THRUM_CHAN_ELEMENT_HPP
+#ifndef THRUM_DETAIL_CHAN_ELEMENT_HPP
+#define THRUM_DETAIL_CHAN_ELEMENT_HPP
 
 #include <memory>
 #include <type_traits>
@@ -788,13 +689,13 @@ void put_back(T& value, T& from) {
 
 #endif
 
-// ---- thrum/chan/handle.hpp ----
+// ---- thrum/detail/chan/handle.hpp ----
 //
 // The shared handle that chan and its one-way views are.
-#ifndef THRUM_CHAN_HANDLE_HPP
-#define THRUM_CHAN_HANDLE_HPP
+#ifndef THRUM_DETAIL_CHAN_HANDLE_HPP
+#define THRUM_DETAIL_CHAN_HANDLE_HPP
 
-// ---- thrum/chan/core.hpp ----
+// ---- thrum/detail/chan/core.hpp ----
 //
 // What a channel is: a ring of elements, two lists of waiters, one lock. base.hpp has what does not
 // depend on the type of the elements.
@@ -826,15 +727,15 @@ void put_back(T& value, T& from) {
 // publishes what was done before it (run_queue's and note's orders).
 //
 // Source: Go, src/runtime/chan.go. Checked by chan_test.cpp and Go's own tests, re-created.
-#ifndef THRUM_CHAN_CORE_HPP
-#define THRUM_CHAN_CORE_HPP
+#ifndef THRUM_DETAIL_CHAN_CORE_HPP
+#define THRUM_DETAIL_CHAN_CORE_HPP
 
-// ---- thrum/base/error.hpp ----
+// ---- thrum/detail/base/error.hpp ----
 //
 // How a wrong use and a failed system call reach the caller: as exceptions, or as a fatal message
 // without them.
-#ifndef THRUM_BASE_ERROR_HPP
-#define THRUM_BASE_ERROR_HPP
+#ifndef THRUM_DETAIL_BASE_ERROR_HPP
+#define THRUM_DETAIL_BASE_ERROR_HPP
 
 #include <string_view>
 #include <system_error>
@@ -869,16 +770,16 @@ namespace base {
 }  // namespace base
 }}  // namespace thrum::THRUM_ABI
 
-#endif  // THRUM_BASE_ERROR_HPP
+#endif  // THRUM_DETAIL_BASE_ERROR_HPP
 
-// ---- thrum/base/fatal.hpp ----
+// ---- thrum/detail/base/fatal.hpp ----
 //
 // Ends the program with one line on standard error, and asserts invariants by name.
 //
 // Nothing here allocates, locks or uses stdio: a report may come from a signal handler, from a
 // thread that holds malloc's lock, or from a stack that has nearly overflowed.
-#ifndef THRUM_BASE_FATAL_HPP
-#define THRUM_BASE_FATAL_HPP
+#ifndef THRUM_DETAIL_BASE_FATAL_HPP
+#define THRUM_DETAIL_BASE_FATAL_HPP
 
 #include <string_view>
 
@@ -908,9 +809,9 @@ void write_error(std::string_view text) noexcept;
 #define THRUM_ASSERT(NAME, ...) static_cast<void>(sizeof((__VA_ARGS__) ? 1 : 0))
 #endif
 
-#endif  // THRUM_BASE_FATAL_HPP
+#endif  // THRUM_DETAIL_BASE_FATAL_HPP
 
-// ---- thrum/base/order.hpp ----
+// ---- thrum/detail/base/order.hpp ----
 //
 // The short names of the memory orders, and how an order is justified.
 //
@@ -950,8 +851,8 @@ void write_error(std::string_view text) noexcept;
 // does a parameter of a template's own type; an order is never behind a variable. What a template
 // does with objects of unknown type is known by the names alone: a member that is an atomic
 // elsewhere is taken for one.
-#ifndef THRUM_BASE_ORDER_HPP
-#define THRUM_BASE_ORDER_HPP
+#ifndef THRUM_DETAIL_BASE_ORDER_HPP
+#define THRUM_DETAIL_BASE_ORDER_HPP
 
 #include <atomic>
 
@@ -965,9 +866,9 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 
 }}}}  // namespace thrum::THRUM_ABI::base::orders
 
-#endif  // THRUM_BASE_ORDER_HPP
+#endif  // THRUM_DETAIL_BASE_ORDER_HPP
 
-// ---- thrum/chan/base.hpp ----
+// ---- thrum/detail/chan/base.hpp ----
 //
 // The part of a channel that does not depend on the type of its elements: lock, waiters, closing,
 // life, and the clock of a channel that becomes ready by itself.
@@ -985,10 +886,10 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 //   CB1  a side that takes a waiter out of a list to serve it has won its selection, if any.
 //   CB2  a point that is linked in a list belongs to a frame that is alive: a waiter unlinks its
 //        points, under the lock, before it goes on.
-#ifndef THRUM_CHAN_BASE_HPP
-#define THRUM_CHAN_BASE_HPP
+#ifndef THRUM_DETAIL_CHAN_BASE_HPP
+#define THRUM_DETAIL_CHAN_BASE_HPP
 
-// ---- thrum/sync/destroyed_waiters.hpp ----
+// ---- thrum/detail/sync/destroyed_waiters.hpp ----
 //
 // What a destructor does about those that still wait in its object: they would use memory that is gone.
 //
@@ -996,15 +897,15 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 // process that exits destroys, where goroutines stand still; static objects, which some systems' exit()
 // destroys before that (os/posix/exit.hpp); and a process that was forked, which has no waiters. A waiter
 // that the stop of its runtime is about to cancel is cancelled here.
-#ifndef THRUM_SYNC_DESTROYED_WAITERS_HPP
-#define THRUM_SYNC_DESTROYED_WAITERS_HPP
+#ifndef THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP
+#define THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP
 
-// ---- thrum/base/intrusive_list.hpp ----
+// ---- thrum/detail/base/intrusive_list.hpp ----
 //
 // A doubly linked list through the elements themselves: no allocation, removal from the middle in
 // constant time.
-#ifndef THRUM_BASE_INTRUSIVE_LIST_HPP
-#define THRUM_BASE_INTRUSIVE_LIST_HPP
+#ifndef THRUM_DETAIL_BASE_INTRUSIVE_LIST_HPP
+#define THRUM_DETAIL_BASE_INTRUSIVE_LIST_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -1120,14 +1021,14 @@ class intrusive_list {
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_INTRUSIVE_LIST_HPP
+#endif  // THRUM_DETAIL_BASE_INTRUSIVE_LIST_HPP
 
-// ---- thrum/base/intrusive_ring.hpp ----
+// ---- thrum/detail/base/intrusive_ring.hpp ----
 //
 // An intrusive_list of one word, for objects that are to be small: the first element's `prev` leads
 // to the last one.
-#ifndef THRUM_BASE_INTRUSIVE_RING_HPP
-#define THRUM_BASE_INTRUSIVE_RING_HPP
+#ifndef THRUM_DETAIL_BASE_INTRUSIVE_RING_HPP
+#define THRUM_DETAIL_BASE_INTRUSIVE_RING_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -1204,14 +1105,14 @@ class intrusive_ring {
 
 #endif
 
-// ---- thrum/os/parts.hpp ----
+// ---- thrum/detail/os/parts.hpp ----
 //
 // Chooses the operating system, for headers that declare: what threads, goroutines and descriptors
 // are made of. The rest of the system, which only bodies need, comes with os.hpp.
-#ifndef THRUM_OS_PARTS_HPP
-#define THRUM_OS_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_PARTS_HPP
+#define THRUM_DETAIL_OS_PARTS_HPP
 
-// ---- thrum/os/error_number.hpp ----
+// ---- thrum/detail/os/error_number.hpp ----
 //
 // Where a thread keeps errno.
 //
@@ -1219,8 +1120,8 @@ class intrusive_ring {
 // and keeps the address, also across a call in which the goroutine has changed threads. The
 // accessor below is not inlined, and its asm keeps it from being taken for such a function. An M
 // asks once and keeps the address of its own thread; a goroutine reaches errno through its M.
-#ifndef THRUM_OS_ERROR_NUMBER_HPP
-#define THRUM_OS_ERROR_NUMBER_HPP
+#ifndef THRUM_DETAIL_OS_ERROR_NUMBER_HPP
+#define THRUM_DETAIL_OS_ERROR_NUMBER_HPP
 
 #include <cerrno>
 
@@ -1236,7 +1137,7 @@ THRUM_NOINLINE inline int* thread_error_number() noexcept {
 
 #endif
 
-// ---- thrum/os/exception_state.hpp ----
+// ---- thrum/detail/os/exception_state.hpp ----
 //
 // The C++ ABI's per-thread record of exceptions, which a goroutine takes with it when it parks.
 //
@@ -1252,8 +1153,8 @@ THRUM_NOINLINE inline int* thread_error_number() noexcept {
 // the accessor below is not inlined and its asm keeps the compiler from taking it for a pure
 // function. Call it once for each M and keep the address there: the cached address makes a switch
 // 0.25 ns dearer, the call 3 ns.
-#ifndef THRUM_OS_EXCEPTION_STATE_HPP
-#define THRUM_OS_EXCEPTION_STATE_HPP
+#ifndef THRUM_DETAIL_OS_EXCEPTION_STATE_HPP
+#define THRUM_DETAIL_OS_EXCEPTION_STATE_HPP
 
 #if THRUM_EXCEPTIONS
 #include <cxxabi.h>
@@ -1301,16 +1202,16 @@ THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_EXCEPTION_STATE_HPP
+#endif  // THRUM_DETAIL_OS_EXCEPTION_STATE_HPP
 
-// ---- thrum/os/exit.hpp ----
+// ---- thrum/detail/os/exit.hpp ----
 //
 // Chooses the operating system, for the end of the process.
-#ifndef THRUM_OS_EXIT_HPP
-#define THRUM_OS_EXIT_HPP
+#ifndef THRUM_DETAIL_OS_EXIT_HPP
+#define THRUM_DETAIL_OS_EXIT_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/posix/exit.hpp ----
+// ---- thrum/detail/os/posix/exit.hpp ----
 //
 // The end of the process, and its doubling, on systems with fork.
 //
@@ -1354,8 +1255,8 @@ THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
 //
 // Rejected: to flush and to end the process at once, as Go does. It loses what std::cout holds,
 // what a profiler writes at exit, and the mode of the terminal.
-#ifndef THRUM_OS_POSIX_EXIT_HPP
-#define THRUM_OS_POSIX_EXIT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_EXIT_HPP
+#define THRUM_DETAIL_OS_POSIX_EXIT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -1402,10 +1303,10 @@ THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_EXIT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_EXIT_HPP
 
 #elif THRUM_OS_WINDOWS
-// ---- thrum/os/windows/exit.hpp ----
+// ---- thrum/detail/os/windows/exit.hpp ----
 //
 // The end of the process.
 //
@@ -1414,8 +1315,8 @@ THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
 // what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
 // own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
 // before it destroys them, at the end of each thread.
-#ifndef THRUM_OS_WINDOWS_EXIT_HPP
-#define THRUM_OS_WINDOWS_EXIT_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
+#define THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -1453,60 +1354,60 @@ inline void call_after_fork(void (*)()) noexcept {}
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_EXIT_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
 
 #endif
 
-#endif  // THRUM_OS_EXIT_HPP
+#endif  // THRUM_DETAIL_OS_EXIT_HPP
 
-// ---- thrum/os/io_parts.hpp ----
+// ---- thrum/detail/os/io_parts.hpp ----
 //
 // Chooses the operating system, for descriptors: files, sockets, pipes and processes. With
 // THRUM_OS_PORTABLE, by what POSIX has and no more.
-#ifndef THRUM_OS_IO_PARTS_HPP
-#define THRUM_OS_IO_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_IO_PARTS_HPP
+#define THRUM_DETAIL_OS_IO_PARTS_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/posix/child_pipe.hpp ----
+// ---- thrum/detail/os/posix/child_pipe.hpp ----
 //
 // Pipes, and those of which a child gets one end. Each system has its way to make one.
-#ifndef THRUM_OS_POSIX_CHILD_PIPE_HPP
-#define THRUM_OS_POSIX_CHILD_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_CHILD_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_CHILD_PIPE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/os/posix/descriptor.hpp ----
+// ---- thrum/detail/os/posix/descriptor.hpp ----
 //
 // Descriptors: the calls that every kind of them shares.
 //
 // No call is repeated here after a signal: that is for the caller, which knows its deadline. None
 // of them is inlined, because each reads errno: see os/error_number.hpp.
-#ifndef THRUM_OS_POSIX_DESCRIPTOR_HPP
-#define THRUM_OS_POSIX_DESCRIPTOR_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
+#define THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/os/posix/handle.hpp ----
+// ---- thrum/detail/os/posix/handle.hpp ----
 //
 // What the system knows an open descriptor by: here the smallest number that was free.
 //
 // Elsewhere it is an address that looks like any other, and none is not -1. So the floors above
 // compare one with no_handle only, take it out of a result by handle_of(), and ask for number_of()
 // where they have a table.
-#ifndef THRUM_OS_POSIX_HANDLE_HPP
-#define THRUM_OS_POSIX_HANDLE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_HANDLE_HPP
+#define THRUM_DETAIL_OS_POSIX_HANDLE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/os/posix/result.hpp ----
+// ---- thrum/detail/os/posix/result.hpp ----
 //
 // What a system call says, on systems where that is errno: a count, or -errno below zero.
 //
 // The floors above know errors by the names below and by their signs, and show users what
 // error_code_of() makes of them. Names, since systems differ in what they say: a poller of another
 // system refuses a file with another number, and elsewhere numbers are not errno values at all.
-#ifndef THRUM_OS_POSIX_RESULT_HPP
-#define THRUM_OS_POSIX_RESULT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_RESULT_HPP
+#define THRUM_DETAIL_OS_POSIX_RESULT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -1561,7 +1462,7 @@ std::error_code error_code_of(io_result result) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_RESULT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_RESULT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -1581,7 +1482,7 @@ constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_HANDLE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_HANDLE_HPP
 
 #include <cstddef>
 
@@ -1629,22 +1530,22 @@ inline io_result open_pipe_to_child(handle (&fds)[2], bool child_reads) noexcept
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_CHILD_PIPE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_CHILD_PIPE_HPP
 
-// ---- thrum/os/posix/directory.hpp ----
+// ---- thrum/detail/os/posix/directory.hpp ----
 //
 // Directories, and the calls that take paths.
-#ifndef THRUM_OS_POSIX_DIRECTORY_HPP
-#define THRUM_OS_POSIX_DIRECTORY_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_DIRECTORY_HPP
+#define THRUM_DETAIL_OS_POSIX_DIRECTORY_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/os/file_modes.hpp ----
+// ---- thrum/detail/os/file_modes.hpp ----
 //
 // How a file is opened, where positions count from, and what kind of thing stands under a name: words
 // that are the same for all systems.
-#ifndef THRUM_OS_FILE_MODES_HPP
-#define THRUM_OS_FILE_MODES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_MODES_HPP
+#define THRUM_DETAIL_OS_FILE_MODES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -1707,13 +1608,13 @@ inline constexpr std::size_t most_open_directories = 16;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_FILE_MODES_HPP
+#endif  // THRUM_DETAIL_OS_FILE_MODES_HPP
 
-// ---- thrum/os/posix/file.hpp ----
+// ---- thrum/detail/os/posix/file.hpp ----
 //
 // Files: the system calls. Each new descriptor is closed by exec.
-#ifndef THRUM_OS_POSIX_FILE_HPP
-#define THRUM_OS_POSIX_FILE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_FILE_HPP
 
 #if THRUM_OS_POSIX
 
@@ -1873,22 +1774,22 @@ io_result sync_directory(const char* path) noexcept;
 #endif  // THRUM_OS_POSIX
 #endif
 
-// ---- thrum/os/posix/socket.hpp ----
+// ---- thrum/detail/os/posix/socket.hpp ----
 //
 // Sockets: the system calls that POSIX systems have in common. Making one, receiving and sending
 // are in the system's own file of this name.
-#ifndef THRUM_OS_POSIX_SOCKET_HPP
-#define THRUM_OS_POSIX_SOCKET_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_SOCKET_HPP
+#define THRUM_DETAIL_OS_POSIX_SOCKET_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/os/socket_types.hpp ----
+// ---- thrum/detail/os/socket_types.hpp ----
 //
 // Chooses the system's headers for addresses and sockets: sockaddr and its kinds, addrinfo, the
 // numbers of families and options, inet_pton. Apart from the rest of the layer, since an address
 // needs no more of it.
-#ifndef THRUM_OS_SOCKET_TYPES_HPP
-#define THRUM_OS_SOCKET_TYPES_HPP
+#ifndef THRUM_DETAIL_OS_SOCKET_TYPES_HPP
+#define THRUM_DETAIL_OS_SOCKET_TYPES_HPP
 
 #if THRUM_OS_POSIX
 #include <arpa/inet.h>   // IWYU pragma: export
@@ -1898,18 +1799,18 @@ io_result sync_directory(const char* path) noexcept;
 #include <sys/un.h>      // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 // The order matters.
-#include <ws2tcpip.h>                // IWYU pragma: export
+#include <ws2tcpip.h>                       // IWYU pragma: export
 // And here.
-#include <afunix.h>                  // IWYU pragma: export
+#include <afunix.h>                         // IWYU pragma: export
 #endif
 
-#endif  // THRUM_OS_SOCKET_TYPES_HPP
+#endif  // THRUM_DETAIL_OS_SOCKET_TYPES_HPP
 
-// ---- thrum/os/tcp_numbers.hpp ----
+// ---- thrum/detail/os/tcp_numbers.hpp ----
 //
 // The figures of a TCP connection, for every system; those that one does not tell are 0.
-#ifndef THRUM_OS_TCP_NUMBERS_HPP
-#define THRUM_OS_TCP_NUMBERS_HPP
+#ifndef THRUM_DETAIL_OS_TCP_NUMBERS_HPP
+#define THRUM_DETAIL_OS_TCP_NUMBERS_HPP
 
 #include <cstdint>
 
@@ -2024,36 +1925,36 @@ io_result resolver_cause(int returned) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_SOCKET_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_SOCKET_HPP
 
 #endif
 
 #if THRUM_OS_WINDOWS
-// ---- thrum/os/windows/child_watch.hpp ----
+// ---- thrum/detail/os/windows/child_watch.hpp ----
 //
 // child_watch: one thread sleeps at a port until any of many children has ended.
-#ifndef THRUM_OS_WINDOWS_CHILD_WATCH_HPP
-#define THRUM_OS_WINDOWS_CHILD_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
+#define THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/windows/handle.hpp ----
+// ---- thrum/detail/os/windows/handle.hpp ----
 //
 // What the system knows an open file, socket or other object by: a word of its own choice.
-#ifndef THRUM_OS_WINDOWS_HANDLE_HPP
-#define THRUM_OS_WINDOWS_HANDLE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_HANDLE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_HANDLE_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/windows/result.hpp ----
+// ---- thrum/detail/os/windows/result.hpp ----
 //
 // What a call of the system says: a count, or below zero an error of the system.
 //
 // Errors are the system's own numbers, those of its sockets among them, and never errno values: a
 // refused connection is 10061 here, and what the C library calls ECONNREFUSED is 107. The floors above
 // know those by name that they say or ask for; users compare with std::errc.
-#ifndef THRUM_OS_WINDOWS_RESULT_HPP
-#define THRUM_OS_WINDOWS_RESULT_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_RESULT_HPP
+#define THRUM_DETAIL_OS_WINDOWS_RESULT_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -2105,7 +2006,7 @@ std::error_code error_code_of(io_result result) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_RESULT_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_RESULT_HPP
 
 #include <cstdint>
 
@@ -2131,7 +2032,7 @@ constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_HANDLE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_HANDLE_HPP
 
 #include <cstddef>
 
@@ -2171,9 +2072,9 @@ class child_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_CHILD_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
 
-// ---- thrum/os/windows/descriptor.hpp ----
+// ---- thrum/detail/os/windows/descriptor.hpp ----
 //
 // Descriptors: the calls that files, pipes and sockets share.
 //
@@ -2185,8 +2086,8 @@ class child_watch {
 //
 // PO1  all calls on one file that use its position take turns: by a table of locks, as there is nothing
 //      else to keep one in.
-#ifndef THRUM_OS_WINDOWS_DESCRIPTOR_HPP
-#define THRUM_OS_WINDOWS_DESCRIPTOR_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_DESCRIPTOR_HPP
+#define THRUM_DETAIL_OS_WINDOWS_DESCRIPTOR_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -2217,22 +2118,22 @@ bool is_socket(handle fd) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_DESCRIPTOR_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_DESCRIPTOR_HPP
 
-// ---- thrum/os/windows/directory.hpp ----
+// ---- thrum/detail/os/windows/directory.hpp ----
 //
 // Directories, and the calls that take paths, which are UTF-8.
-#ifndef THRUM_OS_WINDOWS_DIRECTORY_HPP
-#define THRUM_OS_WINDOWS_DIRECTORY_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_DIRECTORY_HPP
+#define THRUM_DETAIL_OS_WINDOWS_DIRECTORY_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/file_modes.hpp ----
+// ---- thrum/detail/os/file_modes.hpp ----
 //
 // How a file is opened, where positions count from, and what kind of thing stands under a name: words
 // that are the same for all systems.
-#ifndef THRUM_OS_FILE_MODES_HPP
-#define THRUM_OS_FILE_MODES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_MODES_HPP
+#define THRUM_DETAIL_OS_FILE_MODES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -2295,7 +2196,7 @@ inline constexpr std::size_t most_open_directories = 16;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_FILE_MODES_HPP
+#endif  // THRUM_DETAIL_OS_FILE_MODES_HPP
 
 #include <cstddef>
 #include <utility>
@@ -2396,11 +2297,11 @@ inline io_result sync_directory(const char* /*path*/) noexcept { return 0; }
 #endif  // THRUM_OS_WINDOWS
 #endif
 
-// ---- thrum/os/windows/file.hpp ----
+// ---- thrum/detail/os/windows/file.hpp ----
 //
 // Files: the system calls. Paths are UTF-8. Each new handle is closed in a child.
-#ifndef THRUM_OS_WINDOWS_FILE_HPP
-#define THRUM_OS_WINDOWS_FILE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_FILE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_FILE_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -2467,9 +2368,9 @@ io_result give_rights(handle fd, const char* like, const file_status& status) no
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_FILE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_FILE_HPP
 
-// ---- thrum/os/windows/file_watch.hpp ----
+// ---- thrum/detail/os/windows/file_watch.hpp ----
 //
 // Changes of files: ReadDirectoryChangesW.
 //
@@ -2481,16 +2382,16 @@ io_result give_rights(handle fd, const char* like, const file_status& status) no
 //   Between two operations the system keeps what changes, as much as one takes.
 //
 //   An operation ends, too, with the thread that has begun it. Then read() begins another one.
-#ifndef THRUM_OS_WINDOWS_FILE_WATCH_HPP
-#define THRUM_OS_WINDOWS_FILE_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_FILE_WATCH_HPP
+#define THRUM_DETAIL_OS_WINDOWS_FILE_WATCH_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/file_changes.hpp ----
+// ---- thrum/detail/os/file_changes.hpp ----
 //
 // What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
+#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -2557,23 +2458,23 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_FILE_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_FILE_WATCH_HPP
 
-// ---- thrum/os/windows/message.hpp ----
+// ---- thrum/detail/os/windows/message.hpp ----
 //
 // What is sent and received by one call: pieces of memory, and messages made of them.
-#ifndef THRUM_OS_WINDOWS_MESSAGE_HPP
-#define THRUM_OS_WINDOWS_MESSAGE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_MESSAGE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_MESSAGE_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/socket_types.hpp ----
+// ---- thrum/detail/os/socket_types.hpp ----
 //
 // Chooses the system's headers for addresses and sockets: sockaddr and its kinds, addrinfo, the
 // numbers of families and options, inet_pton. Apart from the rest of the layer, since an address
 // needs no more of it.
-#ifndef THRUM_OS_SOCKET_TYPES_HPP
-#define THRUM_OS_SOCKET_TYPES_HPP
+#ifndef THRUM_DETAIL_OS_SOCKET_TYPES_HPP
+#define THRUM_DETAIL_OS_SOCKET_TYPES_HPP
 
 #if THRUM_OS_POSIX
 #include <arpa/inet.h>   // IWYU pragma: export
@@ -2582,7 +2483,7 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #include <sys/socket.h>  // IWYU pragma: export
 #include <sys/un.h>      // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
-// ---- thrum/os/windows/api.hpp ----
+// ---- thrum/detail/os/windows/api.hpp ----
 //
 // The system's headers. The newer half of the sockets comes first, as the older one is left out then.
 //
@@ -2590,8 +2491,8 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 // min and max, nor near, far and ERROR, which are names of others. Such a program includes itself what
 // it needs beyond WIN32_LEAN_AND_MEAN; one that includes <windows.h> before has it as it wants it, and
 // must for the few headers of the system that write `far` (mmsystem.h).
-#ifndef THRUM_OS_WINDOWS_API_HPP
-#define THRUM_OS_WINDOWS_API_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_API_HPP
+#define THRUM_DETAIL_OS_WINDOWS_API_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -2622,15 +2523,15 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_API_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_API_HPP
 
 // The order matters.
-#include <ws2tcpip.h>                // IWYU pragma: export
+#include <ws2tcpip.h>                       // IWYU pragma: export
 // And here.
-#include <afunix.h>                  // IWYU pragma: export
+#include <afunix.h>                         // IWYU pragma: export
 #endif
 
-#endif  // THRUM_OS_SOCKET_TYPES_HPP
+#endif  // THRUM_DETAIL_OS_SOCKET_TYPES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -2677,9 +2578,9 @@ class message {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_MESSAGE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_MESSAGE_HPP
 
-// ---- thrum/os/windows/pipe.hpp ----
+// ---- thrum/detail/os/windows/pipe.hpp ----
 //
 // Pipes, as POSIX has them: ends that do not wait, and that become ready.
 //
@@ -2703,8 +2604,8 @@ class message {
 //   port hears of would be cancelled when the thread ends that has begun it, and its bytes be lost.
 //
 // A handle that was opened elsewhere is none of these: it blocks its thread.
-#ifndef THRUM_OS_WINDOWS_PIPE_HPP
-#define THRUM_OS_WINDOWS_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_PIPE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PIPE_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -2757,17 +2658,17 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_PIPE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_PIPE_HPP
 
-// ---- thrum/os/windows/process.hpp ----
+// ---- thrum/detail/os/windows/process.hpp ----
 //
 // Child processes: how one is started, and how it ended.
 //
 // A child's number stands for it as long as somebody has a handle of it; so a table has those, from the
 // start of a child until it is reaped. There are no signals: two ask for an end, SIGTERM and SIGKILL, and
 // both end a child at once; how it ended is then said as if they were.
-#ifndef THRUM_OS_WINDOWS_PROCESS_HPP
-#define THRUM_OS_WINDOWS_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -2847,22 +2748,22 @@ io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
 
-// ---- thrum/os/windows/socket.hpp ----
+// ---- thrum/detail/os/windows/socket.hpp ----
 //
 // Sockets on Windows: the calls of Winsock, with results as in result.hpp. Each new socket does not
 // block, can be waited for by a completion port, and is inherited by no child process.
-#ifndef THRUM_OS_WINDOWS_SOCKET_HPP
-#define THRUM_OS_WINDOWS_SOCKET_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP
+#define THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/tcp_numbers.hpp ----
+// ---- thrum/detail/os/tcp_numbers.hpp ----
 //
 // The figures of a TCP connection, for every system; those that one does not tell are 0.
-#ifndef THRUM_OS_TCP_NUMBERS_HPP
-#define THRUM_OS_TCP_NUMBERS_HPP
+#ifndef THRUM_DETAIL_OS_TCP_NUMBERS_HPP
+#define THRUM_DETAIL_OS_TCP_NUMBERS_HPP
 
 #include <cstdint>
 
@@ -3008,14 +2909,14 @@ inline io_result resolver_cause(int /*returned*/) noexcept { return 0; }
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_SOCKET_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP
 
 #elif THRUM_OS_MACOS
-// ---- thrum/os/bsd/child_watch.hpp ----
+// ---- thrum/detail/os/bsd/child_watch.hpp ----
 //
 // child_watch: one thread sleeps until any of many children has ended.
-#ifndef THRUM_OS_BSD_CHILD_WATCH_HPP
-#define THRUM_OS_BSD_CHILD_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
+#define THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
 
 #if THRUM_OS_BSD
 
@@ -3053,17 +2954,17 @@ class child_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_CHILD_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
 
-// ---- thrum/os/bsd/file_watch.hpp ----
+// ---- thrum/detail/os/bsd/file_watch.hpp ----
 //
 // Changes of files: as os/bsd/vnode_watch.hpp has them.
-#ifndef THRUM_OS_BSD_FILE_WATCH_HPP
-#define THRUM_OS_BSD_FILE_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
+#define THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
 
 #if THRUM_OS_BSD
 
-// ---- thrum/os/bsd/vnode_watch.hpp ----
+// ---- thrum/detail/os/bsd/vnode_watch.hpp ----
 //
 // Changes of files: EVFILT_VNODE of kqueue.
 //
@@ -3082,16 +2983,16 @@ class child_watch {
 //   When there are no descriptors left for new files, that is told as a loss.
 //
 // One event at a time: what an event leads to may close files, of which a second event would tell.
-#ifndef THRUM_OS_BSD_VNODE_WATCH_HPP
-#define THRUM_OS_BSD_VNODE_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
+#define THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
 #if THRUM_POLLER_KQUEUE
 
-// ---- thrum/os/file_changes.hpp ----
+// ---- thrum/detail/os/file_changes.hpp ----
 //
 // What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
+#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -3114,7 +3015,7 @@ struct file_change_seen {
 
 #endif
 
-// ---- thrum/os/listing.hpp ----
+// ---- thrum/detail/os/listing.hpp ----
 //
 // What has changed in a directory, told by two looks at it.
 //
@@ -3125,8 +3026,8 @@ struct file_change_seen {
 //
 // Order: first what is gone, then what has come, then what has changed; so a file that has taken the
 // place of another one is removed, then created.
-#ifndef THRUM_OS_LISTING_HPP
-#define THRUM_OS_LISTING_HPP
+#ifndef THRUM_DETAIL_OS_LISTING_HPP
+#define THRUM_DETAIL_OS_LISTING_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -3298,13 +3199,13 @@ class vnode_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_POLLER_KQUEUE
-#endif  // THRUM_OS_BSD_VNODE_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
-// ---- thrum/os/file_changes.hpp ----
+// ---- thrum/detail/os/file_changes.hpp ----
 //
 // What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
+#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -3342,22 +3243,22 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen& chang
 #endif  // THRUM_OS_BSD
 #endif
 
-// ---- thrum/os/bsd/process.hpp ----
+// ---- thrum/detail/os/bsd/process.hpp ----
 //
 // Children on macOS and FreeBSD: a kqueue that has only the end of one stands for it. It becomes
 // readable with that, and as nobody takes the event out it stays so.
 //
 // waitid() is not used: on macOS it returns also for a child that has been stopped.
-#ifndef THRUM_OS_BSD_PROCESS_HPP
-#define THRUM_OS_BSD_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP
+#define THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
 #if THRUM_OS_BSD
 
-// ---- thrum/os/posix/process.hpp ----
+// ---- thrum/detail/os/posix/process.hpp ----
 //
 // Child processes: how one is started, and how it ended.
-#ifndef THRUM_OS_POSIX_PROCESS_HPP
-#define THRUM_OS_POSIX_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -3454,7 +3355,7 @@ process_end end_of(int code, int status) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #include <cstdint>
 
@@ -3471,36 +3372,36 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
-// ---- thrum/os/darwin/plain_write.hpp ----
+// ---- thrum/detail/os/darwin/plain_write.hpp ----
 //
 // Writing to a pipe that nobody reads any more, on macOS.
 //
 // There the signal goes to the process and not to the thread that writes, so no mask keeps it away.
 // But an open file can be told to raise none. Those that were made here have been told; one that was
 // handed over is told before the first write to it, and stays so, also for others that have it open.
-#ifndef THRUM_OS_DARWIN_PLAIN_WRITE_HPP
-#define THRUM_OS_DARWIN_PLAIN_WRITE_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
+#define THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
 
 #if THRUM_OS_MACOS
 
-// ---- thrum/os/posix/message.hpp ----
+// ---- thrum/detail/os/posix/message.hpp ----
 //
 // What is sent and received by one call: pieces of memory, and messages made of them.
 //
 // The floors above build messages without knowing how a system lays one out: elsewhere a piece has
 // its length first, and the members of a message have other names and types.
-#ifndef THRUM_OS_POSIX_MESSAGE_HPP
-#define THRUM_OS_POSIX_MESSAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -3561,7 +3462,7 @@ class basic_message {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_MESSAGE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <cstddef>
 
@@ -3583,22 +3484,22 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_PLAIN_WRITE_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
 
-// ---- thrum/os/darwin/send_file.hpp ----
+// ---- thrum/detail/os/darwin/send_file.hpp ----
 //
 // The call of macOS that sends a file inside the system: see os/bsd/send_file.hpp.
-#ifndef THRUM_OS_DARWIN_SEND_FILE_HPP
-#define THRUM_OS_DARWIN_SEND_FILE_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP
+#define THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP
 
 #if THRUM_OS_MACOS
 
-// ---- thrum/os/bsd/send_file.hpp ----
+// ---- thrum/detail/os/bsd/send_file.hpp ----
 //
 // Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
 // sent before it, and that counts.
-#ifndef THRUM_OS_BSD_SEND_FILE_HPP
-#define THRUM_OS_BSD_SEND_FILE_HPP
+#ifndef THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
+#define THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
 
 #if THRUM_OS_BSD
 
@@ -3621,20 +3522,20 @@ bool cannot_send_file(io_result sent) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_SEND_FILE_HPP
+#endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_SEND_FILE_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP
 
-// ---- thrum/os/posix/new_handles.hpp ----
+// ---- thrum/detail/os/posix/new_handles.hpp ----
 //
 // Making sockets and pipes where that takes one call for each property: that they do not block, that
 // exec closes them, that writing raises no signal.
 //
 // Between the calls a fork of another thread would inherit what exec does not close yet. Children
 // of ours do not: spawn() closes all but their streams where the system can.
-#ifndef THRUM_OS_POSIX_NEW_HANDLES_HPP
-#define THRUM_OS_POSIX_NEW_HANDLES_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
+#define THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
 #if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
@@ -3653,13 +3554,13 @@ io_result accept(handle fd) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_OS_POSIX_NEW_HANDLES_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
-// ---- thrum/os/posix/no_splice.hpp ----
+// ---- thrum/detail/os/posix/no_splice.hpp ----
 //
 // Moving bytes between descriptors without copying them, where no call does that.
-#ifndef THRUM_OS_POSIX_NO_SPLICE_HPP
-#define THRUM_OS_POSIX_NO_SPLICE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
 
 #if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
@@ -3681,16 +3582,16 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_OS_POSIX_NO_SPLICE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
 
-// ---- thrum/os/posix/transfer.hpp ----
+// ---- thrum/detail/os/posix/transfer.hpp ----
 //
 // Receiving and sending, where the system has no more than POSIX.
 //
 // A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
 // long it was, only that it was longer.
-#ifndef THRUM_OS_POSIX_TRANSFER_HPP
-#define THRUM_OS_POSIX_TRANSFER_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
+#define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_PORTABLE
 
@@ -3727,14 +3628,14 @@ io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_TRANSFER_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/os/bsd/child_watch.hpp ----
+// ---- thrum/detail/os/bsd/child_watch.hpp ----
 //
 // child_watch: one thread sleeps until any of many children has ended.
-#ifndef THRUM_OS_BSD_CHILD_WATCH_HPP
-#define THRUM_OS_BSD_CHILD_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
+#define THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
 
 #if THRUM_OS_BSD
 
@@ -3772,17 +3673,17 @@ class child_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_CHILD_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
 
-// ---- thrum/os/bsd/file_watch.hpp ----
+// ---- thrum/detail/os/bsd/file_watch.hpp ----
 //
 // Changes of files: as os/bsd/vnode_watch.hpp has them.
-#ifndef THRUM_OS_BSD_FILE_WATCH_HPP
-#define THRUM_OS_BSD_FILE_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
+#define THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
 
 #if THRUM_OS_BSD
 
-// ---- thrum/os/bsd/vnode_watch.hpp ----
+// ---- thrum/detail/os/bsd/vnode_watch.hpp ----
 //
 // Changes of files: EVFILT_VNODE of kqueue.
 //
@@ -3801,16 +3702,16 @@ class child_watch {
 //   When there are no descriptors left for new files, that is told as a loss.
 //
 // One event at a time: what an event leads to may close files, of which a second event would tell.
-#ifndef THRUM_OS_BSD_VNODE_WATCH_HPP
-#define THRUM_OS_BSD_VNODE_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
+#define THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
 #if THRUM_POLLER_KQUEUE
 
-// ---- thrum/os/file_changes.hpp ----
+// ---- thrum/detail/os/file_changes.hpp ----
 //
 // What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
+#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -3833,7 +3734,7 @@ struct file_change_seen {
 
 #endif
 
-// ---- thrum/os/listing.hpp ----
+// ---- thrum/detail/os/listing.hpp ----
 //
 // What has changed in a directory, told by two looks at it.
 //
@@ -3844,8 +3745,8 @@ struct file_change_seen {
 //
 // Order: first what is gone, then what has come, then what has changed; so a file that has taken the
 // place of another one is removed, then created.
-#ifndef THRUM_OS_LISTING_HPP
-#define THRUM_OS_LISTING_HPP
+#ifndef THRUM_DETAIL_OS_LISTING_HPP
+#define THRUM_DETAIL_OS_LISTING_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -4017,13 +3918,13 @@ class vnode_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_POLLER_KQUEUE
-#endif  // THRUM_OS_BSD_VNODE_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
-// ---- thrum/os/file_changes.hpp ----
+// ---- thrum/detail/os/file_changes.hpp ----
 //
 // What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
+#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -4061,22 +3962,22 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen& chang
 #endif  // THRUM_OS_BSD
 #endif
 
-// ---- thrum/os/bsd/process.hpp ----
+// ---- thrum/detail/os/bsd/process.hpp ----
 //
 // Children on macOS and FreeBSD: a kqueue that has only the end of one stands for it. It becomes
 // readable with that, and as nobody takes the event out it stays so.
 //
 // waitid() is not used: on macOS it returns also for a child that has been stopped.
-#ifndef THRUM_OS_BSD_PROCESS_HPP
-#define THRUM_OS_BSD_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP
+#define THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
 #if THRUM_OS_BSD
 
-// ---- thrum/os/posix/process.hpp ----
+// ---- thrum/detail/os/posix/process.hpp ----
 //
 // Child processes: how one is started, and how it ended.
-#ifndef THRUM_OS_POSIX_PROCESS_HPP
-#define THRUM_OS_POSIX_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -4173,7 +4074,7 @@ process_end end_of(int code, int status) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #include <cstdint>
 
@@ -4190,13 +4091,13 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
-// ---- thrum/os/freebsd/new_handles.hpp ----
+// ---- thrum/detail/os/freebsd/new_handles.hpp ----
 //
 // Making sockets and pipes on FreeBSD: they do not block, and exec closes them.
-#ifndef THRUM_OS_FREEBSD_NEW_HANDLES_HPP
-#define THRUM_OS_FREEBSD_NEW_HANDLES_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
+#define THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
 
 #if THRUM_OS_FREEBSD
 
@@ -4212,22 +4113,22 @@ io_result accept(handle fd) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_OS_FREEBSD_NEW_HANDLES_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
 
-// ---- thrum/os/freebsd/send_file.hpp ----
+// ---- thrum/detail/os/freebsd/send_file.hpp ----
 //
 // The call of FreeBSD that sends a file inside the system: see os/bsd/send_file.hpp.
-#ifndef THRUM_OS_FREEBSD_SEND_FILE_HPP
-#define THRUM_OS_FREEBSD_SEND_FILE_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP
+#define THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP
 
 #if THRUM_OS_FREEBSD
 
-// ---- thrum/os/bsd/send_file.hpp ----
+// ---- thrum/detail/os/bsd/send_file.hpp ----
 //
 // Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
 // sent before it, and that counts.
-#ifndef THRUM_OS_BSD_SEND_FILE_HPP
-#define THRUM_OS_BSD_SEND_FILE_HPP
+#ifndef THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
+#define THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
 
 #if THRUM_OS_BSD
 
@@ -4250,16 +4151,16 @@ bool cannot_send_file(io_result sent) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_SEND_FILE_HPP
+#endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_OS_FREEBSD_SEND_FILE_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP
 
-// ---- thrum/os/posix/no_splice.hpp ----
+// ---- thrum/detail/os/posix/no_splice.hpp ----
 //
 // Moving bytes between descriptors without copying them, where no call does that.
-#ifndef THRUM_OS_POSIX_NO_SPLICE_HPP
-#define THRUM_OS_POSIX_NO_SPLICE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
 
 #if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
@@ -4281,33 +4182,33 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_OS_POSIX_NO_SPLICE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
 
-// ---- thrum/os/posix/plain_write.hpp ----
+// ---- thrum/detail/os/posix/plain_write.hpp ----
 //
 // Writing to a pipe that nobody reads any more, and calls that do not wait whatever the mode of the
 // open file, where the system has nothing for either.
-#ifndef THRUM_OS_POSIX_PLAIN_WRITE_HPP
-#define THRUM_OS_POSIX_PLAIN_WRITE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
+#define THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
 
 #if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
-// ---- thrum/os/posix/message.hpp ----
+// ---- thrum/detail/os/posix/message.hpp ----
 //
 // What is sent and received by one call: pieces of memory, and messages made of them.
 //
 // The floors above build messages without knowing how a system lays one out: elsewhere a piece has
 // its length first, and the members of a message have other names and types.
-#ifndef THRUM_OS_POSIX_MESSAGE_HPP
-#define THRUM_OS_POSIX_MESSAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -4368,7 +4269,7 @@ class basic_message {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_MESSAGE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <cstddef>
 
@@ -4390,35 +4291,35 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_OS_POSIX_PLAIN_WRITE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
 
-// ---- thrum/os/posix/transfer.hpp ----
+// ---- thrum/detail/os/posix/transfer.hpp ----
 //
 // Receiving and sending, where the system has no more than POSIX.
 //
 // A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
 // long it was, only that it was longer.
-#ifndef THRUM_OS_POSIX_TRANSFER_HPP
-#define THRUM_OS_POSIX_TRANSFER_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
+#define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_PORTABLE
 
-// ---- thrum/os/posix/message.hpp ----
+// ---- thrum/detail/os/posix/message.hpp ----
 //
 // What is sent and received by one call: pieces of memory, and messages made of them.
 //
 // The floors above build messages without knowing how a system lays one out: elsewhere a piece has
 // its length first, and the members of a message have other names and types.
-#ifndef THRUM_OS_POSIX_MESSAGE_HPP
-#define THRUM_OS_POSIX_MESSAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -4479,7 +4380,7 @@ class basic_message {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_MESSAGE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <cstddef>
 
@@ -4514,18 +4415,18 @@ io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_TRANSFER_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #elif THRUM_OS_PORTABLE
-// ---- thrum/os/posix/new_handles.hpp ----
+// ---- thrum/detail/os/posix/new_handles.hpp ----
 //
 // Making sockets and pipes where that takes one call for each property: that they do not block, that
 // exec closes them, that writing raises no signal.
 //
 // Between the calls a fork of another thread would inherit what exec does not close yet. Children
 // of ours do not: spawn() closes all but their streams where the system can.
-#ifndef THRUM_OS_POSIX_NEW_HANDLES_HPP
-#define THRUM_OS_POSIX_NEW_HANDLES_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
+#define THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
 #if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
@@ -4544,14 +4445,14 @@ io_result accept(handle fd) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_OS_POSIX_NEW_HANDLES_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
-// ---- thrum/os/posix/no_child_watch.hpp ----
+// ---- thrum/detail/os/posix/no_child_watch.hpp ----
 //
 // child_watch, where nothing but a number stands for a child: there is none, and whoever would use it
 // looks at them in intervals.
-#ifndef THRUM_OS_POSIX_NO_CHILD_WATCH_HPP
-#define THRUM_OS_POSIX_NO_CHILD_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
 
 #if THRUM_OS_LINUX && THRUM_OS_PORTABLE
 
@@ -4576,21 +4477,21 @@ class child_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_NO_CHILD_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
 
-// ---- thrum/os/posix/no_file_watch.hpp ----
+// ---- thrum/detail/os/posix/no_file_watch.hpp ----
 //
 // Changes of files, where we do not ask the system for them.
-#ifndef THRUM_OS_POSIX_NO_FILE_WATCH_HPP
-#define THRUM_OS_POSIX_NO_FILE_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_FILE_WATCH_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_FILE_WATCH_HPP
 
 #if THRUM_OS_PORTABLE && !THRUM_OS_BSD
 
-// ---- thrum/os/file_changes.hpp ----
+// ---- thrum/detail/os/file_changes.hpp ----
 //
 // What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
+#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -4631,11 +4532,11 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen&) noex
 #endif  // THRUM_OS_PORTABLE && !THRUM_OS_BSD
 #endif
 
-// ---- thrum/os/posix/no_send_file.hpp ----
+// ---- thrum/detail/os/posix/no_send_file.hpp ----
 //
 // Sending a file inside the system, where no call does that: it is read and sent.
-#ifndef THRUM_OS_POSIX_NO_SEND_FILE_HPP
-#define THRUM_OS_POSIX_NO_SEND_FILE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SEND_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SEND_FILE_HPP
 
 #if THRUM_OS_LINUX && THRUM_OS_PORTABLE
 
@@ -4654,13 +4555,13 @@ inline bool cannot_send_file(io_result sent) noexcept { return sent == not_suppo
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_NO_SEND_FILE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SEND_FILE_HPP
 
-// ---- thrum/os/posix/no_splice.hpp ----
+// ---- thrum/detail/os/posix/no_splice.hpp ----
 //
 // Moving bytes between descriptors without copying them, where no call does that.
-#ifndef THRUM_OS_POSIX_NO_SPLICE_HPP
-#define THRUM_OS_POSIX_NO_SPLICE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
 
 #if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
@@ -4682,21 +4583,21 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_OS_POSIX_NO_SPLICE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
 
-// ---- thrum/os/posix/plain_process.hpp ----
+// ---- thrum/detail/os/posix/plain_process.hpp ----
 //
 // Children, where nothing but their number stands for them.
-#ifndef THRUM_OS_POSIX_PLAIN_PROCESS_HPP
-#define THRUM_OS_POSIX_PLAIN_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP
+#define THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP
 
 #if THRUM_OS_LINUX && THRUM_OS_PORTABLE
 
-// ---- thrum/os/posix/process.hpp ----
+// ---- thrum/detail/os/posix/process.hpp ----
 //
 // Child processes: how one is started, and how it ended.
-#ifndef THRUM_OS_POSIX_PROCESS_HPP
-#define THRUM_OS_POSIX_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -4793,7 +4694,7 @@ process_end end_of(int code, int status) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #include <cstdint>
 
@@ -4810,33 +4711,33 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_PLAIN_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP
 
-// ---- thrum/os/posix/plain_write.hpp ----
+// ---- thrum/detail/os/posix/plain_write.hpp ----
 //
 // Writing to a pipe that nobody reads any more, and calls that do not wait whatever the mode of the
 // open file, where the system has nothing for either.
-#ifndef THRUM_OS_POSIX_PLAIN_WRITE_HPP
-#define THRUM_OS_POSIX_PLAIN_WRITE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
+#define THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
 
 #if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
-// ---- thrum/os/posix/message.hpp ----
+// ---- thrum/detail/os/posix/message.hpp ----
 //
 // What is sent and received by one call: pieces of memory, and messages made of them.
 //
 // The floors above build messages without knowing how a system lays one out: elsewhere a piece has
 // its length first, and the members of a message have other names and types.
-#ifndef THRUM_OS_POSIX_MESSAGE_HPP
-#define THRUM_OS_POSIX_MESSAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -4897,7 +4798,7 @@ class basic_message {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_MESSAGE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <cstddef>
 
@@ -4919,35 +4820,35 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_OS_POSIX_PLAIN_WRITE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
 
-// ---- thrum/os/posix/transfer.hpp ----
+// ---- thrum/detail/os/posix/transfer.hpp ----
 //
 // Receiving and sending, where the system has no more than POSIX.
 //
 // A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
 // long it was, only that it was longer.
-#ifndef THRUM_OS_POSIX_TRANSFER_HPP
-#define THRUM_OS_POSIX_TRANSFER_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
+#define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_PORTABLE
 
-// ---- thrum/os/posix/message.hpp ----
+// ---- thrum/detail/os/posix/message.hpp ----
 //
 // What is sent and received by one call: pieces of memory, and messages made of them.
 //
 // The floors above build messages without knowing how a system lays one out: elsewhere a piece has
 // its length first, and the members of a message have other names and types.
-#ifndef THRUM_OS_POSIX_MESSAGE_HPP
-#define THRUM_OS_POSIX_MESSAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -5008,7 +4909,7 @@ class basic_message {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_MESSAGE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <cstddef>
 
@@ -5043,14 +4944,14 @@ io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_TRANSFER_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #elif THRUM_OS_LINUX
-// ---- thrum/os/linux/child_watch.hpp ----
+// ---- thrum/detail/os/linux/child_watch.hpp ----
 //
 // child_watch: one thread sleeps until any of many children has ended.
-#ifndef THRUM_OS_LINUX_CHILD_WATCH_HPP
-#define THRUM_OS_LINUX_CHILD_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP
+#define THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -5090,21 +4991,21 @@ class child_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-#endif  // THRUM_OS_LINUX_CHILD_WATCH_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP
 
-// ---- thrum/os/linux/file_watch.hpp ----
+// ---- thrum/detail/os/linux/file_watch.hpp ----
 //
 // Changes of files: inotify.
-#ifndef THRUM_OS_LINUX_FILE_WATCH_HPP
-#define THRUM_OS_LINUX_FILE_WATCH_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_FILE_WATCH_HPP
+#define THRUM_DETAIL_OS_LINUX_FILE_WATCH_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
-// ---- thrum/os/file_changes.hpp ----
+// ---- thrum/detail/os/file_changes.hpp ----
 //
 // What all systems say of changes of files.
-#ifndef THRUM_OS_FILE_CHANGES_HPP
-#define THRUM_OS_FILE_CHANGES_HPP
+#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
+#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -5147,33 +5048,33 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif
 
-// ---- thrum/os/linux/pipe.hpp ----
+// ---- thrum/detail/os/linux/pipe.hpp ----
 //
 // Pipes on Linux, and writing to one that nobody reads any more without the signal SIGPIPE.
 //
 // Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the thread blocks the
 // signal for the length of the call: see os/posix/broken_pipe.hpp.
-#ifndef THRUM_OS_LINUX_PIPE_HPP
-#define THRUM_OS_LINUX_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_PIPE_HPP
+#define THRUM_DETAIL_OS_LINUX_PIPE_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
-// ---- thrum/os/posix/message.hpp ----
+// ---- thrum/detail/os/posix/message.hpp ----
 //
 // What is sent and received by one call: pieces of memory, and messages made of them.
 //
 // The floors above build messages without knowing how a system lays one out: elsewhere a piece has
 // its length first, and the members of a message have other names and types.
-#ifndef THRUM_OS_POSIX_MESSAGE_HPP
-#define THRUM_OS_POSIX_MESSAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -5234,7 +5135,7 @@ class basic_message {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_MESSAGE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -5274,23 +5175,23 @@ io_result write_at_once(handle fd, const void* from, std::size_t n) noexcept;
 #endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif
 
-// ---- thrum/os/linux/process.hpp ----
+// ---- thrum/detail/os/linux/process.hpp ----
 //
 // Child processes on Linux: waiting for them, and signals.
 //
 // A pidfd is a descriptor that stands for a child and becomes readable when it has ended (Linux
 // 5.3; seccomp and emulators may refuse it). Calls here take one beside the number, or no_handle;
 // with it they cannot meet another process that got the number later.
-#ifndef THRUM_OS_LINUX_PROCESS_HPP
-#define THRUM_OS_LINUX_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_PROCESS_HPP
+#define THRUM_DETAIL_OS_LINUX_PROCESS_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
-// ---- thrum/os/posix/process.hpp ----
+// ---- thrum/detail/os/posix/process.hpp ----
 //
 // Child processes: how one is started, and how it ended.
-#ifndef THRUM_OS_POSIX_PROCESS_HPP
-#define THRUM_OS_POSIX_PROCESS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -5387,7 +5288,7 @@ process_end end_of(int code, int status) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -5408,14 +5309,14 @@ io_result wait_process(std::int64_t pid, handle pidfd, bool may_block, bool reap
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-#endif  // THRUM_OS_LINUX_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_PROCESS_HPP
 
-// ---- thrum/os/linux/socket.hpp ----
+// ---- thrum/detail/os/linux/socket.hpp ----
 //
 // Sockets on Linux: the system calls, with results as in descriptor.hpp. Each new socket is
 // non-blocking and is closed by exec.
-#ifndef THRUM_OS_LINUX_SOCKET_HPP
-#define THRUM_OS_LINUX_SOCKET_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_SOCKET_HPP
+#define THRUM_DETAIL_OS_LINUX_SOCKET_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -5492,13 +5393,13 @@ bool cannot_send_file(io_result sent) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-#endif  // THRUM_OS_LINUX_SOCKET_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_SOCKET_HPP
 
-// ---- thrum/os/linux/splice.hpp ----
+// ---- thrum/detail/os/linux/splice.hpp ----
 //
 // Moving bytes between a pipe and another descriptor without copying them, on Linux.
-#ifndef THRUM_OS_LINUX_SPLICE_HPP
-#define THRUM_OS_LINUX_SPLICE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_SPLICE_HPP
+#define THRUM_DETAIL_OS_LINUX_SPLICE_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -5529,36 +5430,36 @@ void widen_pipe(handle either_end, std::size_t n) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-#endif  // THRUM_OS_LINUX_SPLICE_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_SPLICE_HPP
 
 #endif
 
-#endif  // THRUM_OS_IO_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_IO_PARTS_HPP
 
-// ---- thrum/os/memory_parts.hpp ----
+// ---- thrum/detail/os/memory_parts.hpp ----
 //
 // Chooses the operating system, for memory and for what is there once in a process: what the layer's
 // own files need of it.
-#ifndef THRUM_OS_MEMORY_PARTS_HPP
-#define THRUM_OS_MEMORY_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_MEMORY_PARTS_HPP
+#define THRUM_DETAIL_OS_MEMORY_PARTS_HPP
 
-// ---- thrum/os/fixed_extent.hpp ----
+// ---- thrum/detail/os/fixed_extent.hpp ----
 //
 // Down to where a goroutine's stack can be touched, where the system brings in each page by itself.
-#ifndef THRUM_OS_FIXED_EXTENT_HPP
-#define THRUM_OS_FIXED_EXTENT_HPP
+#ifndef THRUM_DETAIL_OS_FIXED_EXTENT_HPP
+#define THRUM_DETAIL_OS_FIXED_EXTENT_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/os/memory.hpp ----
+// ---- thrum/detail/os/memory.hpp ----
 //
 // Chooses the memory of the system: pages, stacks, guards. Apart from the rest of the layer, for its own
 // files.
-#ifndef THRUM_OS_MEMORY_HPP
-#define THRUM_OS_MEMORY_HPP
+#ifndef THRUM_DETAIL_OS_MEMORY_HPP
+#define THRUM_DETAIL_OS_MEMORY_HPP
 
 #if THRUM_OS_LINUX
-// ---- thrum/os/linux/memory.hpp ----
+// ---- thrum/detail/os/linux/memory.hpp ----
 //
 // Memory from the kernel on Linux: plain mappings, slabs of stacks, guards, giving pages back.
 //
@@ -5572,8 +5473,8 @@ void widen_pipe(handle either_end, std::size_t n) noexcept;
 // by mprotect.
 //
 // MM1: mprotect_guards <= max_map_count / 4 at any time; beyond that a stack has no guard.
-#ifndef THRUM_OS_LINUX_MEMORY_HPP
-#define THRUM_OS_LINUX_MEMORY_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_MEMORY_HPP
+#define THRUM_DETAIL_OS_LINUX_MEMORY_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -5681,14 +5582,14 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_MEMORY_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_MEMORY_HPP
 
 #elif THRUM_OS_BSD
-// ---- thrum/os/posix/memory.hpp ----
+// ---- thrum/detail/os/posix/memory.hpp ----
 //
 // Memory by what POSIX has: mappings, slabs of stacks, guards by mprotect.
-#ifndef THRUM_OS_POSIX_MEMORY_HPP
-#define THRUM_OS_POSIX_MEMORY_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_MEMORY_HPP
+#define THRUM_DETAIL_OS_POSIX_MEMORY_HPP
 
 #if THRUM_OS_MACOS || THRUM_OS_FREEBSD
 
@@ -5746,12 +5647,12 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD
-#endif  // THRUM_OS_POSIX_MEMORY_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MEMORY_HPP
 
 #elif THRUM_OS_WINDOWS
 #endif
 
-#endif  // THRUM_OS_MEMORY_HPP
+#endif  // THRUM_DETAIL_OS_MEMORY_HPP
 
 #include <cstddef>
 
@@ -5773,19 +5674,19 @@ class stack_extent {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_FIXED_EXTENT_HPP
+#endif  // THRUM_DETAIL_OS_FIXED_EXTENT_HPP
 
-// ---- thrum/os/memory.hpp ----
+// ---- thrum/detail/os/memory.hpp ----
 //
 // Chooses the memory of the system: pages, stacks, guards. Apart from the rest of the layer, for its own
 // files.
-#ifndef THRUM_OS_MEMORY_HPP
-#define THRUM_OS_MEMORY_HPP
+#ifndef THRUM_DETAIL_OS_MEMORY_HPP
+#define THRUM_DETAIL_OS_MEMORY_HPP
 
 #if THRUM_OS_LINUX
 #elif THRUM_OS_BSD
 #elif THRUM_OS_WINDOWS
-// ---- thrum/os/windows/memory.hpp ----
+// ---- thrum/detail/os/windows/memory.hpp ----
 //
 // Memory: mappings, and stacks that are reserved at first and grow.
 //
@@ -5794,8 +5695,8 @@ class stack_extent {
 // is touched the system takes the mark off, commits the next page as the new guard, and says so in the
 // thread's block (TEB), which a switch keeps with the stack (arch/x86_64_win64.hpp). At the last page
 // it raises EXCEPTION_STACK_OVERFLOW.
-#ifndef THRUM_OS_WINDOWS_MEMORY_HPP
-#define THRUM_OS_WINDOWS_MEMORY_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_MEMORY_HPP
+#define THRUM_DETAIL_OS_WINDOWS_MEMORY_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -5880,14 +5781,14 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_MEMORY_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_MEMORY_HPP
 
 #endif
 
-#endif  // THRUM_OS_MEMORY_HPP
+#endif  // THRUM_DETAIL_OS_MEMORY_HPP
 
 #if THRUM_OS_ELF
-// ---- thrum/os/elf/process_wide.hpp ----
+// ---- thrum/detail/os/elf/process_wide.hpp ----
 //
 // What exists once in a process, though the library is in several of its shared objects, where those
 // are ELF files.
@@ -5925,12 +5826,12 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 // Rejected: default visibility for such variables (see the problem; and gcc's unique symbols keep
 // the object in memory as well), dlsym (does not find what is RTLD_LOCAL), a name in the
 // environment (threads), a file in /proc (may not be mounted).
-#ifndef THRUM_OS_ELF_PROCESS_WIDE_HPP
-#define THRUM_OS_ELF_PROCESS_WIDE_HPP
+#ifndef THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP
+#define THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP
 
 #if THRUM_OS_ELF
 
-// ---- thrum/base/sanitizer.hpp ----
+// ---- thrum/detail/base/sanitizer.hpp ----
 //
 // What AddressSanitizer and ThreadSanitizer must be told when a thread changes its stack.
 //
@@ -5955,8 +5856,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 // that calls arch::switch_stack, at every optimisation level. A switch orders all that happened on
 // `from` before all that happens on `to`, as it does in reality. gcc 12's run-time library gives up
 // at 8,128 fibres; clang's has no such limit.
-#ifndef THRUM_BASE_SANITIZER_HPP
-#define THRUM_BASE_SANITIZER_HPP
+#ifndef THRUM_DETAIL_BASE_SANITIZER_HPP
+#define THRUM_DETAIL_BASE_SANITIZER_HPP
 
 #include <cstddef>
 
@@ -6071,7 +5972,7 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_SANITIZER_HPP
+#endif  // THRUM_DETAIL_BASE_SANITIZER_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -6165,12 +6066,12 @@ inline const bool are_error_categories_joined = (join_error_categories(), true);
 #endif
 
 #elif THRUM_OS_MACOS
-// ---- thrum/os/darwin/process_wide.hpp ----
+// ---- thrum/detail/os/darwin/process_wide.hpp ----
 //
 // What exists once in a process, where the linker makes one variable of all of a name: in every shared
 // object that does not hide its symbols. Those that do have a library of their own each.
-#ifndef THRUM_OS_DARWIN_PROCESS_WIDE_HPP
-#define THRUM_OS_DARWIN_PROCESS_WIDE_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_PROCESS_WIDE_HPP
+#define THRUM_DETAIL_OS_DARWIN_PROCESS_WIDE_HPP
 
 #if THRUM_OS_MACOS
 
@@ -6224,10 +6125,10 @@ Function* first_in_process(std::atomic<Function*>& first,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_PROCESS_WIDE_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_PROCESS_WIDE_HPP
 
 #elif THRUM_OS_WINDOWS
-// ---- thrum/os/windows/process_wide.hpp ----
+// ---- thrum/detail/os/windows/process_wide.hpp ----
 //
 // What exists once in a process, though several of its libraries (DLLs) hold this one.
 //
@@ -6242,8 +6143,8 @@ Function* first_in_process(std::atomic<Function*>& first,
 //
 // Rejected: a section of memory with a name, which any process of the user's session could have made
 // before; an exported variable, since mingw then exports nothing else of the library.
-#ifndef THRUM_OS_WINDOWS_PROCESS_WIDE_HPP
-#define THRUM_OS_WINDOWS_PROCESS_WIDE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_PROCESS_WIDE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PROCESS_WIDE_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -6326,25 +6227,25 @@ Function* first_in_process(std::atomic<Function*>& first,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_PROCESS_WIDE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_PROCESS_WIDE_HPP
 
 #endif
 
-#endif  // THRUM_OS_MEMORY_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_MEMORY_PARTS_HPP
 
-// ---- thrum/os/thread_parts.hpp ----
+// ---- thrum/detail/os/thread_parts.hpp ----
 //
 // Chooses the operating system, for threads: how they are started, sleep, are seen and interrupted by
 // others, and order their memory. With THRUM_OS_PORTABLE, by what POSIX has and no more.
-#ifndef THRUM_OS_THREAD_PARTS_HPP
-#define THRUM_OS_THREAD_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_THREAD_PARTS_HPP
+#define THRUM_DETAIL_OS_THREAD_PARTS_HPP
 
-// ---- thrum/os/answers.hpp ----
+// ---- thrum/detail/os/answers.hpp ----
 //
 // What a system's layer answers when the floors above ask it what it is able to do, or what it sees:
 // words that are the same for all systems.
-#ifndef THRUM_OS_ANSWERS_HPP
-#define THRUM_OS_ANSWERS_HPP
+#ifndef THRUM_DETAIL_OS_ANSWERS_HPP
+#define THRUM_DETAIL_OS_ANSWERS_HPP
 
 #include <cstdint>
 
@@ -6367,35 +6268,35 @@ enum class fence_kind : std::uint8_t {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_ANSWERS_HPP
+#endif  // THRUM_DETAIL_OS_ANSWERS_HPP
 
-// ---- thrum/os/clock.hpp ----
+// ---- thrum/detail/os/clock.hpp ----
 //
 // Chooses the clock of the system: now() and deadline_after(). Apart from the rest of the layer, for
 // its own files.
-#ifndef THRUM_OS_CLOCK_HPP
-#define THRUM_OS_CLOCK_HPP
+#ifndef THRUM_DETAIL_OS_CLOCK_HPP
+#define THRUM_DETAIL_OS_CLOCK_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/posix/clock.hpp ----
+// ---- thrum/detail/os/posix/clock.hpp ----
 //
 // The clock of the scheduler.
-#ifndef THRUM_OS_POSIX_CLOCK_HPP
-#define THRUM_OS_POSIX_CLOCK_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_CLOCK_HPP
+#define THRUM_DETAIL_OS_POSIX_CLOCK_HPP
 
 #include <cstdint>
 
-// ---- thrum/os/nanoseconds.hpp ----
+// ---- thrum/detail/os/nanoseconds.hpp ----
 //
 // What a clock's nanoseconds are turned into.
-#ifndef THRUM_OS_NANOSECONDS_HPP
-#define THRUM_OS_NANOSECONDS_HPP
+#ifndef THRUM_DETAIL_OS_NANOSECONDS_HPP
+#define THRUM_DETAIL_OS_NANOSECONDS_HPP
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -6441,7 +6342,7 @@ constexpr std::int64_t later(std::int64_t start, std::int64_t ns) noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_NANOSECONDS_HPP
+#endif  // THRUM_DETAIL_OS_NANOSECONDS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -6463,28 +6364,28 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_CLOCK_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_CLOCK_HPP
 
 #elif THRUM_OS_WINDOWS
-// ---- thrum/os/windows/clock.hpp ----
+// ---- thrum/detail/os/windows/clock.hpp ----
 //
 // The clock of the scheduler: the system's counter, which never goes back.
-#ifndef THRUM_OS_WINDOWS_CLOCK_HPP
-#define THRUM_OS_WINDOWS_CLOCK_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP
+#define THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/nanoseconds.hpp ----
+// ---- thrum/detail/os/nanoseconds.hpp ----
 //
 // What a clock's nanoseconds are turned into.
-#ifndef THRUM_OS_NANOSECONDS_HPP
-#define THRUM_OS_NANOSECONDS_HPP
+#ifndef THRUM_DETAIL_OS_NANOSECONDS_HPP
+#define THRUM_DETAIL_OS_NANOSECONDS_HPP
 
-// ---- thrum/base/convert.hpp ----
+// ---- thrum/detail/base/convert.hpp ----
 //
 // A conversion that on some processors is none.
-#ifndef THRUM_BASE_CONVERT_HPP
-#define THRUM_BASE_CONVERT_HPP
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
@@ -6530,7 +6431,7 @@ constexpr std::int64_t later(std::int64_t start, std::int64_t ns) noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_NANOSECONDS_HPP
+#endif  // THRUM_DETAIL_OS_NANOSECONDS_HPP
 
 #include <cstdint>
 
@@ -6545,13 +6446,13 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_CLOCK_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP
 
 #endif
 
-#endif  // THRUM_OS_CLOCK_HPP
+#endif  // THRUM_DETAIL_OS_CLOCK_HPP
 
-// ---- thrum/os/note.hpp ----
+// ---- thrum/detail/os/note.hpp ----
 //
 // How an OS thread sleeps until another wakes it: on a word while it has a value, which each system
 // has a way for, or the wait table (wait_table.hpp); and the note, an event on one word.
@@ -6569,8 +6470,8 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 // NT1: after its exchange wake uses the address of the word and never the word, because the sleeper
 // may have returned and destroyed the note. A wake on an address that has become something
 // else wakes, at worst, a sleeper of another note, which looks at its own word and sleeps on.
-#ifndef THRUM_OS_NOTE_HPP
-#define THRUM_OS_NOTE_HPP
+#ifndef THRUM_DETAIL_OS_NOTE_HPP
+#define THRUM_DETAIL_OS_NOTE_HPP
 
 #include <atomic>
 #include <climits>
@@ -6678,10 +6579,10 @@ class note {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_NOTE_HPP
+#endif  // THRUM_DETAIL_OS_NOTE_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/posix/preempt_signal.hpp ----
+// ---- thrum/detail/os/posix/preempt_signal.hpp ----
 //
 // Interrupting a thread: the signal by which a processor is taken from code that computes.
 //
@@ -6695,8 +6596,8 @@ class note {
 // The handler runs on the thread's alternate stack, where it may stay for long: the goroutine that
 // it interrupted has lost its processor and waits there. Its mask is empty, so that signals which
 // the whole process must see (setuid, profilers) still reach the thread.
-#ifndef THRUM_OS_POSIX_PREEMPT_SIGNAL_HPP
-#define THRUM_OS_POSIX_PREEMPT_SIGNAL_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PREEMPT_SIGNAL_HPP
+#define THRUM_DETAIL_OS_POSIX_PREEMPT_SIGNAL_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -6810,9 +6711,9 @@ class signal_stack {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_PREEMPT_SIGNAL_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PREEMPT_SIGNAL_HPP
 
-// ---- thrum/os/posix/thread.hpp ----
+// ---- thrum/detail/os/posix/thread.hpp ----
 //
 // OS threads: starting and joining one, its priority, yielding.
 //
@@ -6820,16 +6721,16 @@ class signal_stack {
 //
 // Whatever reads errno or the thread pointer is not inlined: the compiler takes their addresses for
 // constants of a function, and a function that parks may go on running on another thread.
-#ifndef THRUM_OS_POSIX_THREAD_HPP
-#define THRUM_OS_POSIX_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_HPP
 
 #if THRUM_OS_POSIX
 
-// ---- thrum/os/bystanders.hpp ----
+// ---- thrum/detail/os/bystanders.hpp ----
 //
 // Threads that make nothing runnable.
-#ifndef THRUM_OS_BYSTANDERS_HPP
-#define THRUM_OS_BYSTANDERS_HPP
+#ifndef THRUM_DETAIL_OS_BYSTANDERS_HPP
+#define THRUM_DETAIL_OS_BYSTANDERS_HPP
 
 #include <atomic>
 
@@ -6852,7 +6753,7 @@ class bystander_scope {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_BYSTANDERS_HPP
+#endif  // THRUM_DETAIL_OS_BYSTANDERS_HPP
 
 #include <pthread.h>
 
@@ -6925,13 +6826,13 @@ THRUM_OUT_OF_LINE void yield_thread() noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_HPP
 
-// ---- thrum/os/posix/thread_word.hpp ----
+// ---- thrum/detail/os/posix/thread_word.hpp ----
 //
 // A word of each thread that is read often, and an object of each: the compiler's thread_local.
-#ifndef THRUM_OS_POSIX_THREAD_WORD_HPP
-#define THRUM_OS_POSIX_THREAD_WORD_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_WORD_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_WORD_HPP
 
 #if THRUM_OS_POSIX
 
@@ -6964,30 +6865,30 @@ THRUM_NOINLINE T& of_this_thread() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_THREAD_WORD_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_WORD_HPP
 
 #endif
 
 #if THRUM_OS_WINDOWS
-// ---- thrum/os/windows/fence.hpp ----
+// ---- thrum/detail/os/windows/fence.hpp ----
 //
 // Asymmetric fences: FlushProcessWriteBuffers makes each running thread of the process pass one, and
 // leaves nothing for the other side to do. Wine 8 has the function and does nothing in it, so under wine
 // both sides pay for themselves.
 //
 // WF1  which of the two ways it is is decided as the program is loaded, before there are threads.
-#ifndef THRUM_OS_WINDOWS_FENCE_HPP
-#define THRUM_OS_WINDOWS_FENCE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_FENCE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_FENCE_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/full_fence.hpp ----
+// ---- thrum/detail/os/full_fence.hpp ----
 //
 // The fence that both sides take where there is nothing better.
 //
 // Fences of [fence.1]: full_fence, light_fence.
-#ifndef THRUM_OS_FULL_FENCE_HPP
-#define THRUM_OS_FULL_FENCE_HPP
+#ifndef THRUM_DETAIL_OS_FULL_FENCE_HPP
+#define THRUM_DETAIL_OS_FULL_FENCE_HPP
 
 #include <atomic>
 
@@ -7011,7 +6912,7 @@ inline void full_fence() noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_FULL_FENCE_HPP
+#endif  // THRUM_DETAIL_OS_FULL_FENCE_HPP
 
 #include <atomic>
 
@@ -7053,9 +6954,9 @@ inline void heavy_fence_for(const thread_ref&) noexcept { flush_write_buffers();
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_FENCE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_FENCE_HPP
 
-// ---- thrum/os/windows/preempt_signal.hpp ----
+// ---- thrum/detail/os/windows/preempt_signal.hpp ----
 //
 // Interrupting a thread: how a processor is taken from code that computes.
 //
@@ -7066,16 +6967,16 @@ inline void heavy_fence_for(const thread_ref&) noexcept { flush_write_buffers();
 // What the call does not find on the stack it finds in the target: the interrupting thread writes
 // nothing to a stack that is not its own, as on the page that guards it the write would fail and take
 // the guard away.
-#ifndef THRUM_OS_WINDOWS_PREEMPT_SIGNAL_HPP
-#define THRUM_OS_WINDOWS_PREEMPT_SIGNAL_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_PREEMPT_SIGNAL_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PREEMPT_SIGNAL_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/windows/preempt_target.hpp ----
+// ---- thrum/detail/os/windows/preempt_target.hpp ----
 //
 // What the thread that interrupts another one leaves for the call that it makes there (preempt_signal.hpp).
-#ifndef THRUM_OS_WINDOWS_PREEMPT_TARGET_HPP
-#define THRUM_OS_WINDOWS_PREEMPT_TARGET_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_PREEMPT_TARGET_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PREEMPT_TARGET_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -7109,7 +7010,7 @@ static_assert(offsetof(preempt_target, vector_mask) == 24);
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_PREEMPT_TARGET_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_PREEMPT_TARGET_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -7148,13 +7049,13 @@ class signal_stack {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_PREEMPT_SIGNAL_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_PREEMPT_SIGNAL_HPP
 
-// ---- thrum/os/windows/this_thread.hpp ----
+// ---- thrum/detail/os/windows/this_thread.hpp ----
 //
 // What the calling thread asks about itself.
-#ifndef THRUM_OS_WINDOWS_THIS_THREAD_HPP
-#define THRUM_OS_WINDOWS_THIS_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP
+#define THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -7186,21 +7087,21 @@ void sleep_ns(std::int64_t ns) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_THIS_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP
 
-// ---- thrum/os/windows/thread.hpp ----
+// ---- thrum/detail/os/windows/thread.hpp ----
 //
 // OS threads: starting and joining one, a word of each, yielding.
-#ifndef THRUM_OS_WINDOWS_THREAD_HPP
-#define THRUM_OS_WINDOWS_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
+#define THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/bystanders.hpp ----
+// ---- thrum/detail/os/bystanders.hpp ----
 //
 // Threads that make nothing runnable.
-#ifndef THRUM_OS_BYSTANDERS_HPP
-#define THRUM_OS_BYSTANDERS_HPP
+#ifndef THRUM_DETAIL_OS_BYSTANDERS_HPP
+#define THRUM_DETAIL_OS_BYSTANDERS_HPP
 
 #include <atomic>
 
@@ -7223,7 +7124,7 @@ class bystander_scope {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_BYSTANDERS_HPP
+#endif  // THRUM_DETAIL_OS_BYSTANDERS_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -7285,9 +7186,9 @@ void yield_thread() noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
 
-// ---- thrum/os/windows/thread_ref.hpp ----
+// ---- thrum/detail/os/windows/thread_ref.hpp ----
 //
 // What others need of a thread: a look at it, and to have it make a call where it stands. Both stop it
 // for the time of a few calls of the system.
@@ -7302,8 +7203,8 @@ void yield_thread() noexcept;
 //      of the loader for which all others would wait, nor where it sleeps in the system: what it was
 //      told to do there would come when it wakes, and spoil what the call returns; nor in code that is
 //      not in the process's own memory, as an emulation of the system has. It is looked at again later.
-#ifndef THRUM_OS_WINDOWS_THREAD_REF_HPP
-#define THRUM_OS_WINDOWS_THREAD_REF_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP
+#define THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -7359,33 +7260,33 @@ class thread_ref {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_THREAD_REF_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP
 
-// ---- thrum/os/windows/thread_word.hpp ----
+// ---- thrum/detail/os/windows/thread_word.hpp ----
 //
 // A word of each thread that is read often.
 //
 // The compiler's own thread_local is emulated by mingw's gcc: a call with a table and a lock, and malloc
 // at the first use in a thread. The system keeps 64 words in the block of each thread (TEB), as TlsAlloc
 // gives them out; reading one is an instruction, measured as a twentieth of the emulation.
-#ifndef THRUM_OS_WINDOWS_THREAD_WORD_HPP
-#define THRUM_OS_WINDOWS_THREAD_WORD_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP
+#define THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/windows/machine.hpp ----
+// ---- thrum/detail/os/windows/machine.hpp ----
 //
 // What differs between the processors of Windows: the words of a thread, and the registers of
 // interrupted code.
 // One of its files holds something.
-#ifndef THRUM_OS_WINDOWS_MACHINE_HPP
-#define THRUM_OS_WINDOWS_MACHINE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_MACHINE_HPP
 
-// ---- thrum/os/windows/machine_aarch64.hpp ----
+// ---- thrum/detail/os/windows/machine_aarch64.hpp ----
 //
 // The words of a thread and the registers of interrupted code, on aarch64.
-#ifndef THRUM_OS_WINDOWS_MACHINE_AARCH64_HPP
-#define THRUM_OS_WINDOWS_MACHINE_AARCH64_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
+#define THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
 
 #if THRUM_ARCH_AARCH64_WIN64
 
@@ -7422,13 +7323,13 @@ interrupted_machine machine_state(const void* context) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_ARCH_AARCH64_WIN64
-#endif  // THRUM_OS_WINDOWS_MACHINE_AARCH64_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
 
-// ---- thrum/os/windows/machine_x86_64.hpp ----
+// ---- thrum/detail/os/windows/machine_x86_64.hpp ----
 //
 // The words of a thread and the registers of interrupted code, on x86-64.
-#ifndef THRUM_OS_WINDOWS_MACHINE_X86_64_HPP
-#define THRUM_OS_WINDOWS_MACHINE_X86_64_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
+#define THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
 
 #if THRUM_ARCH_X86_64_WIN64
 
@@ -7466,9 +7367,9 @@ interrupted_machine machine_state(const void* context) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_ARCH_X86_64_WIN64
-#endif  // THRUM_OS_WINDOWS_MACHINE_X86_64_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
 
-#endif  // THRUM_OS_WINDOWS_MACHINE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -7577,15 +7478,15 @@ T& of_this_thread(thread_object<T>& object) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_THREAD_WORD_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP
 
 #elif THRUM_OS_PORTABLE
-// ---- thrum/os/posix/ended_thread.hpp ----
+// ---- thrum/detail/os/posix/ended_thread.hpp ----
 //
 // A running OS thread that says whether it has ended, where the system does not: by a word that the
 // thread writes at its end.
-#ifndef THRUM_OS_POSIX_ENDED_THREAD_HPP
-#define THRUM_OS_POSIX_ENDED_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP
+#define THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP
 
 #if THRUM_OS_PORTABLE
 
@@ -7614,24 +7515,24 @@ class thread : public joinable_thread {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_ENDED_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP
 
-// ---- thrum/os/posix/fence.hpp ----
+// ---- thrum/detail/os/posix/fence.hpp ----
 //
 // Asymmetric fences where the system has none: both sides pay for themselves. Known when this is
 // compiled, so nothing asks which of the two ways it is.
-#ifndef THRUM_OS_POSIX_FENCE_HPP
-#define THRUM_OS_POSIX_FENCE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_FENCE_HPP
+#define THRUM_DETAIL_OS_POSIX_FENCE_HPP
 
 #if THRUM_OS_PORTABLE
 
-// ---- thrum/os/full_fence.hpp ----
+// ---- thrum/detail/os/full_fence.hpp ----
 //
 // The fence that both sides take where there is nothing better.
 //
 // Fences of [fence.1]: full_fence, light_fence.
-#ifndef THRUM_OS_FULL_FENCE_HPP
-#define THRUM_OS_FULL_FENCE_HPP
+#ifndef THRUM_DETAIL_OS_FULL_FENCE_HPP
+#define THRUM_DETAIL_OS_FULL_FENCE_HPP
 
 #include <atomic>
 
@@ -7655,7 +7556,7 @@ inline void full_fence() noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_FULL_FENCE_HPP
+#endif  // THRUM_DETAIL_OS_FULL_FENCE_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -7669,45 +7570,45 @@ inline void heavy_fence_for(const thread_ref&) noexcept { full_fence(); }
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_FENCE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_FENCE_HPP
 
-// ---- thrum/os/posix/signal_mark.hpp ----
+// ---- thrum/detail/os/posix/signal_mark.hpp ----
 //
 // What tells our signal from others where none can carry a value to a thread: the stack that its
 // handler runs on is ours, and a signal was sent to that thread.
-#ifndef THRUM_OS_POSIX_SIGNAL_MARK_HPP
-#define THRUM_OS_POSIX_SIGNAL_MARK_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP
+#define THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP
 
 #if THRUM_OS_PORTABLE
 
 #endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_SIGNAL_MARK_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP
 
-// ---- thrum/os/posix/thread_ref.hpp ----
+// ---- thrum/detail/os/posix/thread_ref.hpp ----
 //
 // What others need of a thread: what they see of it, which is the system's (thread_sight), and a signal
 // to it.
 //
 // A pthread_t must not be used any more once its thread was joined. So who sends a signal keeps the
 // thread from closing its reference meanwhile, by a lock that is held for this one call.
-#ifndef THRUM_OS_POSIX_THREAD_REF_HPP
-#define THRUM_OS_POSIX_THREAD_REF_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 
 #if THRUM_OS_PORTABLE
 
-// ---- thrum/os/sight_parts.hpp ----
+// ---- thrum/detail/os/sight_parts.hpp ----
 //
 // Chooses the operating system, for what others see of a thread: for os/posix/thread_ref.hpp alone.
-#ifndef THRUM_OS_SIGHT_PARTS_HPP
-#define THRUM_OS_SIGHT_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_SIGHT_PARTS_HPP
+#define THRUM_DETAIL_OS_SIGHT_PARTS_HPP
 
 #if THRUM_OS_MACOS
-// ---- thrum/os/darwin/thread_sight.hpp ----
+// ---- thrum/detail/os/darwin/thread_sight.hpp ----
 //
 // What others see of a thread, on macOS: the kernel says in one call how much CPU time it has used
 // and whether it runs.
-#ifndef THRUM_OS_DARWIN_THREAD_SIGHT_HPP
-#define THRUM_OS_DARWIN_THREAD_SIGHT_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
+#define THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
 
 #if THRUM_OS_MACOS
 
@@ -7733,24 +7634,24 @@ class thread_sight {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_THREAD_SIGHT_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/os/freebsd/thread_sight.hpp ----
+// ---- thrum/detail/os/freebsd/thread_sight.hpp ----
 //
 // What others see of a thread, on FreeBSD: its CPU time by the clock that POSIX has, and its state in
 // the list of the process's threads, the only place that tells it.
-#ifndef THRUM_OS_FREEBSD_THREAD_SIGHT_HPP
-#define THRUM_OS_FREEBSD_THREAD_SIGHT_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP
+#define THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP
 
 #if THRUM_OS_FREEBSD
 
-// ---- thrum/os/posix/thread_sight.hpp ----
+// ---- thrum/detail/os/posix/thread_sight.hpp ----
 //
 // What others see of a thread, as far as POSIX has it: its CPU time. Whether it computes or waits at
 // this moment nobody says.
-#ifndef THRUM_OS_POSIX_THREAD_SIGHT_HPP
-#define THRUM_OS_POSIX_THREAD_SIGHT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
 #if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
 
@@ -7778,7 +7679,7 @@ class clock_sight {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_THREAD_SIGHT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -7801,15 +7702,15 @@ class thread_sight : public clock_sight {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_OS_FREEBSD_THREAD_SIGHT_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP
 
 #elif THRUM_OS_PORTABLE
-// ---- thrum/os/posix/thread_sight.hpp ----
+// ---- thrum/detail/os/posix/thread_sight.hpp ----
 //
 // What others see of a thread, as far as POSIX has it: its CPU time. Whether it computes or waits at
 // this moment nobody says.
-#ifndef THRUM_OS_POSIX_THREAD_SIGHT_HPP
-#define THRUM_OS_POSIX_THREAD_SIGHT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
 #if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
 
@@ -7837,14 +7738,14 @@ class clock_sight {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_THREAD_SIGHT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 using thread_sight = clock_sight;
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_SIGHT_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_SIGHT_PARTS_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -7897,10 +7798,10 @@ class thread_ref {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_OS_POSIX_THREAD_REF_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 
 #elif THRUM_OS_LINUX
-// ---- thrum/os/linux/fence.hpp ----
+// ---- thrum/detail/os/linux/fence.hpp ----
 //
 // Asymmetric fences on Linux: the side that runs often pays nothing, the side that runs seldom pays
 // for both.
@@ -7913,18 +7814,18 @@ class thread_ref {
 // FN1: which pair of fences is used is decided once, in prepare_heavy_fence(), before any thread
 // exists that uses either. A light fence that saw the decision is never paired with a heavy one
 // that did not.
-#ifndef THRUM_OS_LINUX_FENCE_HPP
-#define THRUM_OS_LINUX_FENCE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_FENCE_HPP
+#define THRUM_DETAIL_OS_LINUX_FENCE_HPP
 
 #include <atomic>
 
-// ---- thrum/os/full_fence.hpp ----
+// ---- thrum/detail/os/full_fence.hpp ----
 //
 // The fence that both sides take where there is nothing better.
 //
 // Fences of [fence.1]: full_fence, light_fence.
-#ifndef THRUM_OS_FULL_FENCE_HPP
-#define THRUM_OS_FULL_FENCE_HPP
+#ifndef THRUM_DETAIL_OS_FULL_FENCE_HPP
+#define THRUM_DETAIL_OS_FULL_FENCE_HPP
 
 #include <atomic>
 
@@ -7948,7 +7849,7 @@ inline void full_fence() noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_FULL_FENCE_HPP
+#endif  // THRUM_DETAIL_OS_FULL_FENCE_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -7991,13 +7892,13 @@ inline void heavy_fence_for(const thread_ref&) noexcept { heavy_fence(); }
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_FENCE_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_FENCE_HPP
 
-// ---- thrum/os/linux/futex.hpp ----
+// ---- thrum/detail/os/linux/futex.hpp ----
 //
 // Sleeping on a word, on Linux: the futex calls. What they promise is in os/note.hpp.
-#ifndef THRUM_OS_LINUX_FUTEX_HPP
-#define THRUM_OS_LINUX_FUTEX_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_FUTEX_HPP
+#define THRUM_DETAIL_OS_LINUX_FUTEX_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -8017,13 +7918,13 @@ long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word, std::uin
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_FUTEX_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_FUTEX_HPP
 
-// ---- thrum/os/linux/signal_value.hpp ----
+// ---- thrum/detail/os/linux/signal_value.hpp ----
 //
 // What tells our signal from others on Linux: it is sent with a value.
-#ifndef THRUM_OS_LINUX_SIGNAL_VALUE_HPP
-#define THRUM_OS_LINUX_SIGNAL_VALUE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
+#define THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -8035,13 +7936,13 @@ inline constexpr int preempt_code = -0x7472;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_SIGNAL_VALUE_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
 
-// ---- thrum/os/linux/thread.hpp ----
+// ---- thrum/detail/os/linux/thread.hpp ----
 //
 // A running OS thread on Linux, which says whether it has ended.
-#ifndef THRUM_OS_LINUX_THREAD_HPP
-#define THRUM_OS_LINUX_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_THREAD_HPP
+#define THRUM_DETAIL_OS_LINUX_THREAD_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -8057,9 +7958,9 @@ class thread : public joinable_thread {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_THREAD_HPP
 
-// ---- thrum/os/linux/thread_ref.hpp ----
+// ---- thrum/detail/os/linux/thread_ref.hpp ----
 //
 // What others need of a thread, on Linux: whether it computes or waits, its CPU time, and a signal
 // to it.
@@ -8069,8 +7970,8 @@ class thread : public joinable_thread {
 // thread, or of one that had the reference before. A signal to a thread that has ended meanwhile may
 // reach another one, to which the kernel has given its number; the target finds out by
 // is_calling_thread().
-#ifndef THRUM_OS_LINUX_THREAD_REF_HPP
-#define THRUM_OS_LINUX_THREAD_REF_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
+#define THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
 
 #include <atomic>
 #include <climits>
@@ -8137,17 +8038,17 @@ class thread_ref {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_THREAD_REF_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
 
 #endif
 
 #if THRUM_OS_LINUX
-// ---- thrum/os/linux/this_thread.hpp ----
+// ---- thrum/detail/os/linux/this_thread.hpp ----
 //
 // What Linux does for the calling thread in its own way: its name and number, its CPU, how it
 // sleeps; and counting threads.
-#ifndef THRUM_OS_LINUX_THIS_THREAD_HPP
-#define THRUM_OS_LINUX_THIS_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP
+#define THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -8181,14 +8082,14 @@ THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_THIS_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP
 
 #elif THRUM_OS_MACOS
-// ---- thrum/os/darwin/this_thread.hpp ----
+// ---- thrum/detail/os/darwin/this_thread.hpp ----
 //
 // What macOS does for the calling thread in its own way: its name and number, how it sleeps.
-#ifndef THRUM_OS_DARWIN_THIS_THREAD_HPP
-#define THRUM_OS_DARWIN_THIS_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP
+#define THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP
 
 #if THRUM_OS_MACOS
 
@@ -8220,9 +8121,9 @@ void sleep_ns(std::int64_t ns) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_THIS_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP
 
-// ---- thrum/os/darwin/wait_on_address.hpp ----
+// ---- thrum/detail/os/darwin/wait_on_address.hpp ----
 //
 // Sleeping on a word, on macOS. What it promises is in os/note.hpp.
 //
@@ -8230,20 +8131,20 @@ void sleep_ns(std::int64_t ns) noexcept;
 // __ulock_wait and __ulock_wake, which its own libraries use, also the C++ one. Which of them there
 // are is seen when the program runs. They are declared here by names of ours, so that a header of the
 // system may declare them as well.
-#ifndef THRUM_OS_DARWIN_WAIT_ON_ADDRESS_HPP
-#define THRUM_OS_DARWIN_WAIT_ON_ADDRESS_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
+#define THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
 
 #if THRUM_OS_MACOS
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_WAIT_ON_ADDRESS_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/os/freebsd/this_thread.hpp ----
+// ---- thrum/detail/os/freebsd/this_thread.hpp ----
 //
 // What FreeBSD does for the calling thread in its own way: its name and number, its CPU, how it sleeps.
-#ifndef THRUM_OS_FREEBSD_THIS_THREAD_HPP
-#define THRUM_OS_FREEBSD_THIS_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP
+#define THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP
 
 #if THRUM_OS_FREEBSD
 
@@ -8275,23 +8176,23 @@ void sleep_ns(std::int64_t ns) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_OS_FREEBSD_THIS_THREAD_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP
 
-// ---- thrum/os/freebsd/umtx.hpp ----
+// ---- thrum/detail/os/freebsd/umtx.hpp ----
 //
 // Sleeping on a word, on FreeBSD: _umtx_op. What it promises is in os/note.hpp.
-#ifndef THRUM_OS_FREEBSD_UMTX_HPP
-#define THRUM_OS_FREEBSD_UMTX_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_UMTX_HPP
+#define THRUM_DETAIL_OS_FREEBSD_UMTX_HPP
 
 #if THRUM_OS_FREEBSD
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_OS_FREEBSD_UMTX_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_UMTX_HPP
 
 #endif
 
 #if !THRUM_HAS_FUTEX
-// ---- thrum/os/wait_table.hpp ----
+// ---- thrum/detail/os/wait_table.hpp ----
 //
 // Sleeping on a word where the system has no call for that, or none that may be used: a table of
 // those that sleep. What futex_wait and futex_wake promise is in note.hpp.
@@ -8317,8 +8218,8 @@ void sleep_ns(std::int64_t ns) noexcept;
 // hold at that moment; and a thread that blocked signals for as long as it sleeps would keep those of
 // the process waiting, if all threads did so. Windows' WaitOnAddress keeps its sleepers in a table of
 // the system's library, whose locks nobody can take from a thread that was stopped inside.
-#ifndef THRUM_OS_WAIT_TABLE_HPP
-#define THRUM_OS_WAIT_TABLE_HPP
+#ifndef THRUM_DETAIL_OS_WAIT_TABLE_HPP
+#define THRUM_DETAIL_OS_WAIT_TABLE_HPP
 
 #if !THRUM_HAS_FUTEX
 
@@ -8330,18 +8231,18 @@ void forget_sleepers() noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // !THRUM_HAS_FUTEX
-#endif  // THRUM_OS_WAIT_TABLE_HPP
+#endif  // THRUM_DETAIL_OS_WAIT_TABLE_HPP
 
 #endif
 
-#endif  // THRUM_OS_THREAD_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_THREAD_PARTS_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/posix/backtrace.hpp ----
+// ---- thrum/detail/os/posix/backtrace.hpp ----
 //
 // The callers of the running code.
-#ifndef THRUM_OS_POSIX_BACKTRACE_HPP
-#define THRUM_OS_POSIX_BACKTRACE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP
+#define THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP
 
 #include <cstddef>
 
@@ -8367,16 +8268,16 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_BACKTRACE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP
 
 #endif
 
 #if THRUM_OS_LINUX
-// ---- thrum/os/linux/machine_state.hpp ----
+// ---- thrum/detail/os/linux/machine_state.hpp ----
 //
 // The registers of what a signal has interrupted, on Linux.
-#ifndef THRUM_OS_LINUX_MACHINE_STATE_HPP
-#define THRUM_OS_LINUX_MACHINE_STATE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_MACHINE_STATE_HPP
+#define THRUM_DETAIL_OS_LINUX_MACHINE_STATE_HPP
 
 #if THRUM_OS_LINUX
 
@@ -8393,23 +8294,23 @@ inline const auto& machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_MACHINE_STATE_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_MACHINE_STATE_HPP
 
 #elif THRUM_OS_MACOS
-// ---- thrum/os/darwin/machine_state.hpp ----
+// ---- thrum/detail/os/darwin/machine_state.hpp ----
 //
 // The registers of what a signal has interrupted, on macOS.
-#ifndef THRUM_OS_DARWIN_MACHINE_STATE_HPP
-#define THRUM_OS_DARWIN_MACHINE_STATE_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_MACHINE_STATE_HPP
+#define THRUM_DETAIL_OS_DARWIN_MACHINE_STATE_HPP
 
 #if THRUM_OS_MACOS
 
-// ---- thrum/os/bsd/machine_registers.hpp ----
+// ---- thrum/detail/os/bsd/machine_registers.hpp ----
 //
 // What machine_state gives: registers by the names and in the order in which the files of arch/ look for
 // them, which are those of Linux.
-#ifndef THRUM_OS_BSD_MACHINE_REGISTERS_HPP
-#define THRUM_OS_BSD_MACHINE_REGISTERS_HPP
+#ifndef THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
+#define THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
 
 #if THRUM_OS_BSD
 
@@ -8431,7 +8332,7 @@ struct aarch64_machine {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_MACHINE_REGISTERS_HPP
+#endif  // THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -8469,23 +8370,23 @@ inline auto machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_MACHINE_STATE_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_MACHINE_STATE_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/os/freebsd/machine_state.hpp ----
+// ---- thrum/detail/os/freebsd/machine_state.hpp ----
 //
 // The registers of what a signal has interrupted, on FreeBSD.
-#ifndef THRUM_OS_FREEBSD_MACHINE_STATE_HPP
-#define THRUM_OS_FREEBSD_MACHINE_STATE_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
+#define THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
 
 #if THRUM_OS_FREEBSD
 
-// ---- thrum/os/bsd/machine_registers.hpp ----
+// ---- thrum/detail/os/bsd/machine_registers.hpp ----
 //
 // What machine_state gives: registers by the names and in the order in which the files of arch/ look for
 // them, which are those of Linux.
-#ifndef THRUM_OS_BSD_MACHINE_REGISTERS_HPP
-#define THRUM_OS_BSD_MACHINE_REGISTERS_HPP
+#ifndef THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
+#define THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
 
 #if THRUM_OS_BSD
 
@@ -8507,7 +8408,7 @@ struct aarch64_machine {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_MACHINE_REGISTERS_HPP
+#endif  // THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -8547,14 +8448,14 @@ inline auto machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_OS_FREEBSD_MACHINE_STATE_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
 
 #elif THRUM_OS_WINDOWS
-// ---- thrum/os/windows/backtrace.hpp ----
+// ---- thrum/detail/os/windows/backtrace.hpp ----
 //
 // The callers of the running code.
-#ifndef THRUM_OS_WINDOWS_BACKTRACE_HPP
-#define THRUM_OS_WINDOWS_BACKTRACE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -8579,13 +8480,13 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_BACKTRACE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
 
 #endif
 
-#endif  // THRUM_OS_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_PARTS_HPP
 
-// ---- thrum/sched/run/wait_point.hpp ----
+// ---- thrum/detail/sched/run/wait_point.hpp ----
 //
 // What waits: a parked goroutine or a blocked OS thread behind one small type.
 //
@@ -8626,10 +8527,10 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 //   WP3  settle() comes before anything by which another may learn that the point is out: before
 //        the object is unlocked; or before wake(), where the waiter itself goes back to the object
 //        (a mutex), which therefore stands until it has run.
-#ifndef THRUM_SCHED_RUN_WAIT_POINT_HPP
-#define THRUM_SCHED_RUN_WAIT_POINT_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_WAIT_POINT_HPP
+#define THRUM_DETAIL_SCHED_RUN_WAIT_POINT_HPP
 
-// ---- thrum/sched/core/g.hpp ----
+// ---- thrum/detail/sched/core/g.hpp ----
 //
 // G: a goroutine, as the scheduler sees it.
 //
@@ -8638,14 +8539,14 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 // the task: the callable that `go` was given and, for `spawn`, the result. The stack grows down
 // from there. The memory of a G is type-stable: once carved from a slab it stays a G until the
 // slabs are given back, so the monitor, a dump or a stale pointer may read its atomics at any time.
-#ifndef THRUM_SCHED_CORE_G_HPP
-#define THRUM_SCHED_CORE_G_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_G_HPP
+#define THRUM_DETAIL_SCHED_CORE_G_HPP
 
-// ---- thrum/base/cache_line.hpp ----
+// ---- thrum/detail/base/cache_line.hpp ----
 //
 // Keeps what different processors write on different cache lines.
-#ifndef THRUM_BASE_CACHE_LINE_HPP
-#define THRUM_BASE_CACHE_LINE_HPP
+#ifndef THRUM_DETAIL_BASE_CACHE_LINE_HPP
+#define THRUM_DETAIL_BASE_CACHE_LINE_HPP
 
 #include <cstddef>
 
@@ -8664,13 +8565,13 @@ struct alignas(cache_line_size) padded {
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_CACHE_LINE_HPP
+#endif  // THRUM_DETAIL_BASE_CACHE_LINE_HPP
 
-// ---- thrum/base/intrusive_queue.hpp ----
+// ---- thrum/detail/base/intrusive_queue.hpp ----
 //
 // A singly linked queue through the member `queue_next` of its elements, with a count.
-#ifndef THRUM_BASE_INTRUSIVE_QUEUE_HPP
-#define THRUM_BASE_INTRUSIVE_QUEUE_HPP
+#ifndef THRUM_DETAIL_BASE_INTRUSIVE_QUEUE_HPP
+#define THRUM_DETAIL_BASE_INTRUSIVE_QUEUE_HPP
 
 #include <cstddef>
 
@@ -8807,9 +8708,9 @@ class intrusive_queue {
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_INTRUSIVE_QUEUE_HPP
+#endif  // THRUM_DETAIL_BASE_INTRUSIVE_QUEUE_HPP
 
-// ---- thrum/base/sanitizer.hpp ----
+// ---- thrum/detail/base/sanitizer.hpp ----
 //
 // What AddressSanitizer and ThreadSanitizer must be told when a thread changes its stack.
 //
@@ -8834,8 +8735,8 @@ class intrusive_queue {
 // that calls arch::switch_stack, at every optimisation level. A switch orders all that happened on
 // `from` before all that happens on `to`, as it does in reality. gcc 12's run-time library gives up
 // at 8,128 fibres; clang's has no such limit.
-#ifndef THRUM_BASE_SANITIZER_HPP
-#define THRUM_BASE_SANITIZER_HPP
+#ifndef THRUM_DETAIL_BASE_SANITIZER_HPP
+#define THRUM_DETAIL_BASE_SANITIZER_HPP
 
 #include <cstddef>
 
@@ -8950,9 +8851,9 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_SANITIZER_HPP
+#endif  // THRUM_DETAIL_BASE_SANITIZER_HPP
 
-// ---- thrum/netpoll/contract.hpp ----
+// ---- thrum/detail/netpoll/contract.hpp ----
 //
 // What a poller must provide.
 //
@@ -9000,21 +8901,21 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 //
 // A poller allocates nothing inside poll and wake, and calls nothing that takes a lock which a
 // preempted goroutine might hold.
-#ifndef THRUM_NETPOLL_CONTRACT_HPP
-#define THRUM_NETPOLL_CONTRACT_HPP
+#ifndef THRUM_DETAIL_NETPOLL_CONTRACT_HPP
+#define THRUM_DETAIL_NETPOLL_CONTRACT_HPP
 
-// ---- thrum/os/handle.hpp ----
+// ---- thrum/detail/os/handle.hpp ----
 //
 // Chooses what the system knows an open descriptor by. Apart from the rest of the layer, for a
 // poller that is compiled alone.
-#ifndef THRUM_OS_HANDLE_HPP
-#define THRUM_OS_HANDLE_HPP
+#ifndef THRUM_DETAIL_OS_HANDLE_HPP
+#define THRUM_DETAIL_OS_HANDLE_HPP
 
 #if THRUM_OS_POSIX
 #elif THRUM_OS_WINDOWS
 #endif
 
-#endif  // THRUM_OS_HANDLE_HPP
+#endif  // THRUM_DETAIL_OS_HANDLE_HPP
 
 #include <concepts>
 #include <cstddef>
@@ -9188,7 +9089,7 @@ void cancel(Poller& poller, operation& what) noexcept {
 
 #endif
 
-// ---- thrum/sched/core/g_state.hpp ----
+// ---- thrum/detail/sched/core/g_state.hpp ----
 //
 // The states of a goroutine and why it waits.
 //
@@ -9197,8 +9098,8 @@ void cancel(Poller& poller, operation& what) noexcept {
 // would stop a goroutine to look at its stack), and `leaked`/`deadextra` (no collector, and a
 // foreign thread needs no G). `preempted` stands for a goroutine that a signal took the processor
 // from; it stays bound to its thread.
-#ifndef THRUM_SCHED_CORE_G_STATE_HPP
-#define THRUM_SCHED_CORE_G_STATE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_G_STATE_HPP
+#define THRUM_DETAIL_SCHED_CORE_G_STATE_HPP
 
 #include <cstdint>
 #include <string_view>
@@ -9301,7 +9202,7 @@ constexpr bool is_polled(wait_reason reason) noexcept {
 
 #endif
 
-// ---- thrum/sched/core/traits.hpp ----
+// ---- thrum/detail/sched/core/traits.hpp ----
 //
 // What the scheduler is parameterised over: its constants, its atomics, its clock, its poller.
 //
@@ -9316,16 +9217,16 @@ constexpr bool is_polled(wait_reason reason) noexcept {
 // several. Rejected: templates throughout. 214 of them spelled a parameter that nobody ever gave,
 // their bodies were looked at twice by the compiler, and every name in a debugger ended in
 // <default_traits>. docs/decisions/0014-traits-are-chosen-once.md says more.
-#ifndef THRUM_SCHED_CORE_TRAITS_HPP
-#define THRUM_SCHED_CORE_TRAITS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_TRAITS_HPP
+#define THRUM_DETAIL_SCHED_CORE_TRAITS_HPP
 
-// ---- thrum/arch/arch.hpp ----
+// ---- thrum/detail/arch/arch.hpp ----
 //
 // Chooses the processor, and gives what its assembly defines the names that others call.
-#ifndef THRUM_ARCH_ARCH_HPP
-#define THRUM_ARCH_ARCH_HPP
+#ifndef THRUM_DETAIL_ARCH_ARCH_HPP
+#define THRUM_DETAIL_ARCH_ARCH_HPP
 
-// ---- thrum/arch/contract.hpp ----
+// ---- thrum/detail/arch/contract.hpp ----
 //
 // What a processor must define, what a switch keeps, and what a fresh stack looks like.
 //
@@ -9401,8 +9302,8 @@ constexpr bool is_polled(wait_reason reason) noexcept {
 // leaves `entry` reaches std::terminate.
 //
 // Under AddressSanitizer call base::context_create before prepare_stack: used stacks are poisoned.
-#ifndef THRUM_ARCH_CONTRACT_HPP
-#define THRUM_ARCH_CONTRACT_HPP
+#ifndef THRUM_DETAIL_ARCH_CONTRACT_HPP
+#define THRUM_DETAIL_ARCH_CONTRACT_HPP
 
 #include <concepts>
 #include <cstddef>
@@ -9483,17 +9384,17 @@ concept asks_valgrind = requires(const std::uintptr_t (&request)[6]) {
 
 }}}  // namespace thrum::THRUM_ABI::arch
 
-#endif  // THRUM_ARCH_CONTRACT_HPP
+#endif  // THRUM_DETAIL_ARCH_CONTRACT_HPP
 
-// ---- thrum/arch/exception_watch.hpp ----
+// ---- thrum/detail/arch/exception_watch.hpp ----
 //
 // Seeing an exception leave a call while everything still stands where it was thrown.
 //
 // An exception is thrown in two phases: first the unwinder asks each frame whether it has a
 // handler, from the innermost outwards; only then it unwinds. arch::call_watched is a frame that is
 // asked, never has a handler, and tells an observer.
-#ifndef THRUM_ARCH_EXCEPTION_WATCH_HPP
-#define THRUM_ARCH_EXCEPTION_WATCH_HPP
+#ifndef THRUM_DETAIL_ARCH_EXCEPTION_WATCH_HPP
+#define THRUM_DETAIL_ARCH_EXCEPTION_WATCH_HPP
 
 #if THRUM_EXCEPTIONS
 
@@ -9641,10 +9542,10 @@ inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, 
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_EXCEPTIONS
-#endif  // THRUM_ARCH_EXCEPTION_WATCH_HPP
+#endif  // THRUM_DETAIL_ARCH_EXCEPTION_WATCH_HPP
 
 #if THRUM_ARCH_X86_64_SYSV
-// ---- thrum/arch/x86_64_sysv.hpp ----
+// ---- thrum/detail/arch/x86_64_sysv.hpp ----
 //
 // Context switch for x86-64 with the System V calling convention.
 //
@@ -9653,17 +9554,17 @@ inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, 
 // Both stacks hold this frame at the moment the stack pointer changes, so one line of unwind
 // information describes the function before and after. `notrack` and endbr64 are for
 // indirect-branch tracking: the jump goes to the middle of a function.
-#ifndef THRUM_ARCH_X86_64_SYSV_HPP
-#define THRUM_ARCH_X86_64_SYSV_HPP
+#ifndef THRUM_DETAIL_ARCH_X86_64_SYSV_HPP
+#define THRUM_DETAIL_ARCH_X86_64_SYSV_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-// ---- thrum/arch/x86_64.hpp ----
+// ---- thrum/detail/arch/x86_64.hpp ----
 //
 // What both calling conventions of x86-64 have in common.
-#ifndef THRUM_ARCH_X86_64_HPP
-#define THRUM_ARCH_X86_64_HPP
+#ifndef THRUM_DETAIL_ARCH_X86_64_HPP
+#define THRUM_DETAIL_ARCH_X86_64_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -9711,7 +9612,7 @@ constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif
-#endif  // THRUM_ARCH_X86_64_HPP
+#endif  // THRUM_DETAIL_ARCH_X86_64_HPP
 
 #if THRUM_ARCH_X86_64_SYSV
 
@@ -9778,7 +9679,7 @@ constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return
   "ret"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -9798,8 +9699,8 @@ constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -9941,10 +9842,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_X86_64_SYSV
-#endif  // THRUM_ARCH_X86_64_SYSV_HPP
+#endif  // THRUM_DETAIL_ARCH_X86_64_SYSV_HPP
 
 #elif THRUM_ARCH_X86_64_WIN64
-// ---- thrum/arch/x86_64_win64.hpp ----
+// ---- thrum/detail/arch/x86_64_win64.hpp ----
 //
 // Context switch for x86-64 with Windows' calling convention.
 //
@@ -9965,17 +9866,17 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // Exceptions and walks are by the system's tables (.seh_*), which describe a function by what its
 // prologue has done. Both stacks hold the frame at the moment the stack pointer changes, so this is
 // right before and after. From there to the last store to the block nothing may fault.
-#ifndef THRUM_ARCH_X86_64_WIN64_HPP
-#define THRUM_ARCH_X86_64_WIN64_HPP
+#ifndef THRUM_DETAIL_ARCH_X86_64_WIN64_HPP
+#define THRUM_DETAIL_ARCH_X86_64_WIN64_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-// ---- thrum/arch/win64.hpp ----
+// ---- thrum/detail/arch/win64.hpp ----
 //
 // What the processors of Windows have in common.
-#ifndef THRUM_ARCH_WIN64_HPP
-#define THRUM_ARCH_WIN64_HPP
+#ifndef THRUM_DETAIL_ARCH_WIN64_HPP
+#define THRUM_DETAIL_ARCH_WIN64_HPP
 
 #include <cstddef>
 
@@ -9994,13 +9895,13 @@ constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif
-#endif  // THRUM_ARCH_WIN64_HPP
+#endif  // THRUM_DETAIL_ARCH_WIN64_HPP
 
-// ---- thrum/arch/x86_64.hpp ----
+// ---- thrum/detail/arch/x86_64.hpp ----
 //
 // What both calling conventions of x86-64 have in common.
-#ifndef THRUM_ARCH_X86_64_HPP
-#define THRUM_ARCH_X86_64_HPP
+#ifndef THRUM_DETAIL_ARCH_X86_64_HPP
+#define THRUM_DETAIL_ARCH_X86_64_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -10048,7 +9949,7 @@ constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif
-#endif  // THRUM_ARCH_X86_64_HPP
+#endif  // THRUM_DETAIL_ARCH_X86_64_HPP
 
 #if THRUM_ARCH_X86_64_WIN64
 
@@ -10151,7 +10052,7 @@ constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return
   "ret"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -10171,8 +10072,8 @@ constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -10336,10 +10237,10 @@ inline void* prepare_stack(void* top, stack_bounds bounds,
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_X86_64_WIN64
-#endif  // THRUM_ARCH_X86_64_WIN64_HPP
+#endif  // THRUM_DETAIL_ARCH_X86_64_WIN64_HPP
 
 #elif THRUM_ARCH_AARCH64_AAPCS64
-// ---- thrum/arch/aarch64_aapcs64.hpp ----
+// ---- thrum/detail/arch/aarch64_aapcs64.hpp ----
 //
 // Context switch for aarch64 with the procedure call standard AAPCS64.
 //
@@ -10354,17 +10255,17 @@ inline void* prepare_stack(void* top, stack_bounds bounds,
 // anywhere, otherwise in `br`, which the predictor of returns does not see. A program has the
 // protection only if all of its objects have it, so either copy of the function is right for the
 // program that keeps it.
-#ifndef THRUM_ARCH_AARCH64_AAPCS64_HPP
-#define THRUM_ARCH_AARCH64_AAPCS64_HPP
+#ifndef THRUM_DETAIL_ARCH_AARCH64_AAPCS64_HPP
+#define THRUM_DETAIL_ARCH_AARCH64_AAPCS64_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-// ---- thrum/arch/aarch64.hpp ----
+// ---- thrum/detail/arch/aarch64.hpp ----
 //
 // What the calling conventions of aarch64 have in common.
-#ifndef THRUM_ARCH_AARCH64_HPP
-#define THRUM_ARCH_AARCH64_HPP
+#ifndef THRUM_DETAIL_ARCH_AARCH64_HPP
+#define THRUM_DETAIL_ARCH_AARCH64_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -10418,7 +10319,7 @@ inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif
-#endif  // THRUM_ARCH_AARCH64_HPP
+#endif  // THRUM_DETAIL_ARCH_AARCH64_HPP
 
 #if THRUM_ARCH_AARCH64_AAPCS64
 
@@ -10508,7 +10409,7 @@ inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
   "ret\n\t"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -10528,8 +10429,8 @@ inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -10667,10 +10568,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_AARCH64_AAPCS64
-#endif  // THRUM_ARCH_AARCH64_AAPCS64_HPP
+#endif  // THRUM_DETAIL_ARCH_AARCH64_AAPCS64_HPP
 
 #elif THRUM_ARCH_AARCH64_WIN64
-// ---- thrum/arch/aarch64_win64.hpp ----
+// ---- thrum/detail/arch/aarch64_win64.hpp ----
 //
 // Context switch for aarch64 with Windows' calling convention.
 //
@@ -10689,17 +10590,17 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // the stack pointer changes, so this is right before and after.
 //
 // Compiled and linked only: there is no such machine here, and no emulator that runs its Windows.
-#ifndef THRUM_ARCH_AARCH64_WIN64_HPP
-#define THRUM_ARCH_AARCH64_WIN64_HPP
+#ifndef THRUM_DETAIL_ARCH_AARCH64_WIN64_HPP
+#define THRUM_DETAIL_ARCH_AARCH64_WIN64_HPP
 
 #include <cstddef>  // IWYU pragma: keep
 #include <cstdint>  // IWYU pragma: keep
 
-// ---- thrum/arch/aarch64.hpp ----
+// ---- thrum/detail/arch/aarch64.hpp ----
 //
 // What the calling conventions of aarch64 have in common.
-#ifndef THRUM_ARCH_AARCH64_HPP
-#define THRUM_ARCH_AARCH64_HPP
+#ifndef THRUM_DETAIL_ARCH_AARCH64_HPP
+#define THRUM_DETAIL_ARCH_AARCH64_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -10753,13 +10654,13 @@ inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif
-#endif  // THRUM_ARCH_AARCH64_HPP
+#endif  // THRUM_DETAIL_ARCH_AARCH64_HPP
 
-// ---- thrum/arch/win64.hpp ----
+// ---- thrum/detail/arch/win64.hpp ----
 //
 // What the processors of Windows have in common.
-#ifndef THRUM_ARCH_WIN64_HPP
-#define THRUM_ARCH_WIN64_HPP
+#ifndef THRUM_DETAIL_ARCH_WIN64_HPP
+#define THRUM_DETAIL_ARCH_WIN64_HPP
 
 #include <cstddef>
 
@@ -10778,7 +10679,7 @@ constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif
-#endif  // THRUM_ARCH_WIN64_HPP
+#endif  // THRUM_DETAIL_ARCH_WIN64_HPP
 
 #if THRUM_ARCH_AARCH64_WIN64
 
@@ -10875,7 +10776,7 @@ constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
   "ret\n\t"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -10895,8 +10796,8 @@ constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -11050,10 +10951,10 @@ inline void* prepare_stack(void* top, stack_bounds bounds,
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_AARCH64_WIN64
-#endif  // THRUM_ARCH_AARCH64_WIN64_HPP
+#endif  // THRUM_DETAIL_ARCH_AARCH64_WIN64_HPP
 
 #elif THRUM_ARCH_RISCV64
-// ---- thrum/arch/riscv64.hpp ----
+// ---- thrum/detail/arch/riscv64.hpp ----
 //
 // Context switch for riscv64 with the calling conventions lp64d and lp64.
 //
@@ -11068,8 +10969,8 @@ inline void* prepare_stack(void* top, stack_bounds bounds,
 // returns to it, t1 and t2 are neither. By t2 (and by ra) a jump may land anywhere where the
 // processor has landing pads (Zicfilp). Shadow stacks (Zicfiss) belong to a thread, and no stack
 // that was made by hand has one: a program that has them is refused.
-#ifndef THRUM_ARCH_RISCV64_HPP
-#define THRUM_ARCH_RISCV64_HPP
+#ifndef THRUM_DETAIL_ARCH_RISCV64_HPP
+#define THRUM_DETAIL_ARCH_RISCV64_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -11168,7 +11069,7 @@ inline void* prepare_stack(void* top, stack_bounds bounds,
   "ret\n\t"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -11188,8 +11089,8 @@ inline void* prepare_stack(void* top, stack_bounds bounds,
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -11366,10 +11267,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_RISCV64
-#endif  // THRUM_ARCH_RISCV64_HPP
+#endif  // THRUM_DETAIL_ARCH_RISCV64_HPP
 
 #elif THRUM_ARCH_I686
-// ---- thrum/arch/i686.hpp ----
+// ---- thrum/detail/arch/i686.hpp ----
 //
 // Context switch for 32-bit x86 with the System V calling convention, from the i686 on.
 //
@@ -11379,8 +11280,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // caller takes them away itself. So one line of unwind information describes the function before
 // and after the stack pointer changes, as on x86-64. At a call the stack pointer is aligned to 16,
 // as compilers have it since gcc 4.5, with or without SSE.
-#ifndef THRUM_ARCH_I686_HPP
-#define THRUM_ARCH_I686_HPP
+#ifndef THRUM_DETAIL_ARCH_I686_HPP
+#define THRUM_DETAIL_ARCH_I686_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -11456,7 +11357,7 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
   "ret"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -11476,8 +11377,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -11647,10 +11548,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_I686
-#endif  // THRUM_ARCH_I686_HPP
+#endif  // THRUM_DETAIL_ARCH_I686_HPP
 
 #elif THRUM_ARCH_ARMHF
-// ---- thrum/arch/armhf.hpp ----
+// ---- thrum/detail/arch/armhf.hpp ----
 //
 // Context switch for 32-bit Arm, ARMv7 with the calling convention that passes floating-point values
 // in registers (armhf).
@@ -11666,8 +11567,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 //
 // The code is Arm's, not Thumb's, whatever is compiled around it: bx, blx and the linker go from one
 // to the other. `entry` may be Thumb's and has an odd address then.
-#ifndef THRUM_ARCH_ARMHF_HPP
-#define THRUM_ARCH_ARMHF_HPP
+#ifndef THRUM_DETAIL_ARCH_ARMHF_HPP
+#define THRUM_DETAIL_ARCH_ARMHF_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -11726,7 +11627,7 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
   ".handlerdata\n\t"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -11746,8 +11647,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -11920,10 +11821,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_ARMHF
-#endif  // THRUM_ARCH_ARMHF_HPP
+#endif  // THRUM_DETAIL_ARCH_ARMHF_HPP
 
 #elif THRUM_ARCH_PPC64LE
-// ---- thrum/arch/ppc64le.hpp ----
+// ---- thrum/detail/arch/ppc64le.hpp ----
 //
 // Context switch for 64-bit Power, little-endian, with the calling convention ELFv2.
 //
@@ -11936,8 +11837,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 //
 // A function that is called by its address finds that in r12, from which it makes its r2; whoever
 // called it loads its own r2 again, by the very instruction that the unwinder looks for.
-#ifndef THRUM_ARCH_PPC64LE_HPP
-#define THRUM_ARCH_PPC64LE_HPP
+#ifndef THRUM_DETAIL_ARCH_PPC64LE_HPP
+#define THRUM_DETAIL_ARCH_PPC64LE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -12113,7 +12014,7 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
   "blr\n\t"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -12133,8 +12034,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -12311,10 +12212,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_PPC64LE
-#endif  // THRUM_ARCH_PPC64LE_HPP
+#endif  // THRUM_DETAIL_ARCH_PPC64LE_HPP
 
 #elif THRUM_ARCH_S390X
-// ---- thrum/arch/s390x.hpp ----
+// ---- thrum/detail/arch/s390x.hpp ----
 //
 // Context switch for s390x with the ELF calling convention of Linux.
 //
@@ -12327,8 +12228,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 //    r15 the caller's stack pointer)
 // Of the vector registers only what they share with f8-f15 is preserved. There is no predictor of
 // returns that the older processors have; newer ones take `br %r14` for one.
-#ifndef THRUM_ARCH_S390X_HPP
-#define THRUM_ARCH_S390X_HPP
+#ifndef THRUM_DETAIL_ARCH_S390X_HPP
+#define THRUM_DETAIL_ARCH_S390X_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -12412,7 +12313,7 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
   "br %r14\n\t"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -12432,8 +12333,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -12604,10 +12505,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_S390X
-#endif  // THRUM_ARCH_S390X_HPP
+#endif  // THRUM_DETAIL_ARCH_S390X_HPP
 
 #elif THRUM_ARCH_LOONGARCH64
-// ---- thrum/arch/loongarch64.hpp ----
+// ---- thrum/detail/arch/loongarch64.hpp ----
 //
 // Context switch for loongarch64 with the calling convention lp64d.
 //
@@ -12619,8 +12520,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 //
 // The predictor of returns looks at the register by which is jumped: ra is a call or a return to it,
 // t0 is neither.
-#ifndef THRUM_ARCH_LOONGARCH64_HPP
-#define THRUM_ARCH_LOONGARCH64_HPP
+#ifndef THRUM_DETAIL_ARCH_LOONGARCH64_HPP
+#define THRUM_DETAIL_ARCH_LOONGARCH64_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -12709,7 +12610,7 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
   "ret\n\t"
 // clang-format on
 
-// ---- thrum/arch/place_functions.hpp ----
+// ---- thrum/detail/arch/place_functions.hpp ----
 //
 // Makes functions of a processor's assembly, which the macros below hold when this is included, in
 // the middle of that processor's file:
@@ -12729,8 +12630,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // optimisation pastes that of all translation units into one. In Windows' object files such a
 // section is one of which the linker keeps the first, nothing is weak or hidden, and no directive
 // returns to the section that was there before: it was that of code.
-#ifndef THRUM_ARCH_PLACE_FUNCTIONS_HPP
-#define THRUM_ARCH_PLACE_FUNCTIONS_HPP
+#ifndef THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
+#define THRUM_DETAIL_ARCH_PLACE_FUNCTIONS_HPP
 
 #if defined(THRUM_ARCH_SWITCH_BODY)
 
@@ -12886,7 +12787,7 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 }}}  // namespace thrum::THRUM_ABI::arch
 
 #endif  // THRUM_ARCH_LOONGARCH64
-#endif  // THRUM_ARCH_LOONGARCH64_HPP
+#endif  // THRUM_DETAIL_ARCH_LOONGARCH64_HPP
 
 #endif
 
@@ -12940,15 +12841,15 @@ static_assert(stack_alignment <= 16);  // what every prepared stack has
 
 }}}  // namespace thrum::THRUM_ABI::arch
 
-#endif  // THRUM_ARCH_ARCH_HPP
+#endif  // THRUM_DETAIL_ARCH_ARCH_HPP
 
-// ---- thrum/netpoll/netpoll.hpp ----
+// ---- thrum/detail/netpoll/netpoll.hpp ----
 //
 // Chooses the poller of this system.
-#ifndef THRUM_NETPOLL_NETPOLL_HPP
-#define THRUM_NETPOLL_NETPOLL_HPP
+#ifndef THRUM_DETAIL_NETPOLL_NETPOLL_HPP
+#define THRUM_DETAIL_NETPOLL_NETPOLL_HPP
 
-// ---- thrum/netpoll/afd.hpp ----
+// ---- thrum/detail/netpoll/afd.hpp ----
 //
 // The poller of Windows: a completion port, and readiness of sockets from the driver behind them.
 //
@@ -12984,12 +12885,12 @@ static_assert(stack_alignment <= 16);  // what every prepared stack has
 // Why requests and not operations that complete, nor ProcessSocketNotifications: decision 23.
 //
 // Source: the requests of AFD are not documented; their layout is known from wepoll, libuv and mio.
-#ifndef THRUM_NETPOLL_AFD_HPP
-#define THRUM_NETPOLL_AFD_HPP
+#ifndef THRUM_DETAIL_NETPOLL_AFD_HPP
+#define THRUM_DETAIL_NETPOLL_AFD_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/netpoll/object_waits.hpp ----
+// ---- thrum/detail/netpoll/object_waits.hpp ----
 //
 // What the poller of Windows knows of objects that are no sockets: pipes of ours, and children.
 //
@@ -13003,8 +12904,8 @@ static_assert(stack_alignment <= 16);  // what every prepared stack has
 //
 // Requests are from the process's heap: nothing is allocated inside poll and wake. Each is in a list,
 // under a lock that is held for a few lines, until its packet has come.
-#ifndef THRUM_NETPOLL_OBJECT_WAITS_HPP
-#define THRUM_NETPOLL_OBJECT_WAITS_HPP
+#ifndef THRUM_DETAIL_NETPOLL_OBJECT_WAITS_HPP
+#define THRUM_DETAIL_NETPOLL_OBJECT_WAITS_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -13079,7 +12980,7 @@ class object_waits {
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_NETPOLL_OBJECT_WAITS_HPP
+#endif  // THRUM_DETAIL_NETPOLL_OBJECT_WAITS_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -13165,9 +13066,9 @@ class afd {
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_NETPOLL_AFD_HPP
+#endif  // THRUM_DETAIL_NETPOLL_AFD_HPP
 
-// ---- thrum/netpoll/epoll.hpp ----
+// ---- thrum/detail/netpoll/epoll.hpp ----
 //
 // The poller of Linux: epoll.
 //
@@ -13195,19 +13096,19 @@ class afd {
 //   Somebody else's library may close a descriptor while we know it, and the same one may be added
 //   as well, which epoll refuses. They are in a second epoll, one-shot, which is itself a
 //   descriptor in the first one.
-#ifndef THRUM_NETPOLL_EPOLL_HPP
-#define THRUM_NETPOLL_EPOLL_HPP
+#ifndef THRUM_DETAIL_NETPOLL_EPOLL_HPP
+#define THRUM_DETAIL_NETPOLL_EPOLL_HPP
 
 #if THRUM_OS_LINUX
 
-// ---- thrum/netpoll/epoll_system.hpp ----
+// ---- thrum/detail/netpoll/epoll_system.hpp ----
 //
 // What the poller of Linux asks of the system. A model puts a kernel of its own in its place.
 //
 // Waits of less than a millisecond
 //   epoll_pwait2 (Linux 5.11) takes nanoseconds; without it they are rounded up to milliseconds.
-#ifndef THRUM_NETPOLL_EPOLL_SYSTEM_HPP
-#define THRUM_NETPOLL_EPOLL_SYSTEM_HPP
+#ifndef THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP
+#define THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP
 
 #if THRUM_OS_LINUX
 
@@ -13337,7 +13238,7 @@ using epoll = basic_epoll<epoll_system>;
 #endif  // THRUM_OS_LINUX
 #endif
 
-// ---- thrum/netpoll/kqueue.hpp ----
+// ---- thrum/detail/netpoll/kqueue.hpp ----
 //
 // The poller of macOS and FreeBSD: kqueue.
 //
@@ -13383,20 +13284,20 @@ using epoll = basic_epoll<epoll_system>;
 //   waits for ever, as libkqueue takes the error out of the socket (SO_ERROR); a kernel leaves it.
 //
 // Source: Go, src/runtime/netpoll_kqueue*.go, and issues 22114, 59679 (ETIMEDOUT of Darwin), 66760.
-#ifndef THRUM_NETPOLL_KQUEUE_HPP
-#define THRUM_NETPOLL_KQUEUE_HPP
+#ifndef THRUM_DETAIL_NETPOLL_KQUEUE_HPP
+#define THRUM_DETAIL_NETPOLL_KQUEUE_HPP
 
 #if THRUM_POLLER_KQUEUE
 
-// ---- thrum/os/posix/result.hpp ----
+// ---- thrum/detail/os/posix/result.hpp ----
 //
 // What a system call says, on systems where that is errno: a count, or -errno below zero.
 //
 // The floors above know errors by the names below and by their signs, and show users what
 // error_code_of() makes of them. Names, since systems differ in what they say: a poller of another
 // system refuses a file with another number, and elsewhere numbers are not errno values at all.
-#ifndef THRUM_OS_POSIX_RESULT_HPP
-#define THRUM_OS_POSIX_RESULT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_RESULT_HPP
+#define THRUM_DETAIL_OS_POSIX_RESULT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -13451,7 +13352,7 @@ std::error_code error_code_of(io_result result) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_RESULT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_RESULT_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -13687,16 +13588,16 @@ static_assert(poller_contract<kqueue>);
 #endif  // THRUM_POLLER_KQUEUE
 #endif
 
-// ---- thrum/netpoll/linux_poller.hpp ----
+// ---- thrum/detail/netpoll/linux_poller.hpp ----
 //
 // The poller of a runtime on Linux: epoll, or a ring of io_uring where that was asked for and the
 // kernel has it.
-#ifndef THRUM_NETPOLL_LINUX_POLLER_HPP
-#define THRUM_NETPOLL_LINUX_POLLER_HPP
+#ifndef THRUM_DETAIL_NETPOLL_LINUX_POLLER_HPP
+#define THRUM_DETAIL_NETPOLL_LINUX_POLLER_HPP
 
 #if THRUM_OS_LINUX
 
-// ---- thrum/netpoll/io_uring.hpp ----
+// ---- thrum/detail/netpoll/io_uring.hpp ----
 //
 // Another poller of Linux: a ring of io_uring, chosen by options::poller.
 //
@@ -13742,12 +13643,12 @@ static_assert(poller_contract<kqueue>);
 // keeps the file of a request open, so a ring never learns that somebody has closed a number.
 //
 // Source: the kernel's io_uring.c and the manual pages of io_uring_setup(2) and io_uring_enter(2).
-#ifndef THRUM_NETPOLL_IO_URING_HPP
-#define THRUM_NETPOLL_IO_URING_HPP
+#ifndef THRUM_DETAIL_NETPOLL_IO_URING_HPP
+#define THRUM_DETAIL_NETPOLL_IO_URING_HPP
 
 #if THRUM_OS_LINUX
 
-// ---- thrum/netpoll/io_uring_system.hpp ----
+// ---- thrum/detail/netpoll/io_uring_system.hpp ----
 //
 // What the ring of io_uring.hpp asks of Linux: its two queues, mapped, and the call that submits
 // and waits.
@@ -13756,8 +13657,8 @@ static_assert(poller_contract<kqueue>);
 // those that do may be older than the kernel.
 //
 // A model puts a kernel of its own in its place.
-#ifndef THRUM_NETPOLL_IO_URING_SYSTEM_HPP
-#define THRUM_NETPOLL_IO_URING_SYSTEM_HPP
+#ifndef THRUM_DETAIL_NETPOLL_IO_URING_SYSTEM_HPP
+#define THRUM_DETAIL_NETPOLL_IO_URING_SYSTEM_HPP
 
 #if THRUM_OS_LINUX
 
@@ -14039,14 +13940,14 @@ class linux_poller {
 #endif  // THRUM_OS_LINUX
 #endif
 
-// ---- thrum/netpoll/sleeper.hpp ----
+// ---- thrum/detail/netpoll/sleeper.hpp ----
 //
 // The poller of a system without descriptors: it can only wait for a time or for wake().
 //
 // With it the scheduler has one place to sleep until the next timer, whether or not there is
 // anything to poll.
-#ifndef THRUM_NETPOLL_SLEEPER_HPP
-#define THRUM_NETPOLL_SLEEPER_HPP
+#ifndef THRUM_DETAIL_NETPOLL_SLEEPER_HPP
+#define THRUM_DETAIL_NETPOLL_SLEEPER_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
@@ -14104,7 +14005,7 @@ static_assert(poller_contract<poller>);
 
 #endif
 
-// ---- thrum/sched/queue/lock.hpp ----
+// ---- thrum/detail/sched/queue/lock.hpp ----
 //
 // The two locks inside the scheduler.
 //
@@ -14127,10 +14028,10 @@ static_assert(poller_contract<poller>);
 // the registry of schedulers, shutdown.
 //
 // Each has a rank: lock_rank.hpp has the order in which they are taken.
-#ifndef THRUM_SCHED_QUEUE_LOCK_HPP
-#define THRUM_SCHED_QUEUE_LOCK_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_LOCK_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_LOCK_HPP
 
-// ---- thrum/sched/queue/lock_rank.hpp ----
+// ---- thrum/detail/sched/queue/lock_rank.hpp ----
 //
 // The order in which locks are taken.
 //
@@ -14178,18 +14079,18 @@ static_assert(poller_contract<poller>);
 //
 // A mutex of goroutines (sync/mutex.hpp) is not in the table: its owner may park, so it is taken
 // while none of these is held.
-#ifndef THRUM_SCHED_QUEUE_LOCK_RANK_HPP
-#define THRUM_SCHED_QUEUE_LOCK_RANK_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_LOCK_RANK_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_LOCK_RANK_HPP
 
 #include <cstdint>
 
 #if THRUM_CHECKS
-// ---- thrum/base/message.hpp ----
+// ---- thrum/detail/base/message.hpp ----
 //
 // Texts of messages, put together where nothing may allocate: in a signal handler, in a thread that
 // holds malloc's lock, on a stack that has nearly overflowed.
-#ifndef THRUM_BASE_MESSAGE_HPP
-#define THRUM_BASE_MESSAGE_HPP
+#ifndef THRUM_DETAIL_BASE_MESSAGE_HPP
+#define THRUM_DETAIL_BASE_MESSAGE_HPP
 
 #include <concepts>
 #include <cstddef>
@@ -14270,7 +14171,7 @@ class message {
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_MESSAGE_HPP
+#endif  // THRUM_DETAIL_BASE_MESSAGE_HPP
 
 #include <cstddef>
 #include <string_view>
@@ -14499,11 +14400,11 @@ class ranked {
 
 #endif
 
-// ---- thrum/sched/queue/scoped.hpp ----
+// ---- thrum/detail/sched/queue/scoped.hpp ----
 //
 // A lock that is held to the end of a block.
-#ifndef THRUM_SCHED_QUEUE_SCOPED_HPP
-#define THRUM_SCHED_QUEUE_SCOPED_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_SCOPED_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_SCOPED_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -14882,7 +14783,7 @@ using atomic = traits::atomic<T>;
 
 #endif
 
-// ---- thrum/sched/queue/timer_heap.hpp ----
+// ---- thrum/detail/sched/queue/timer_heap.hpp ----
 //
 // The timers of one P: a four-ary heap ordered by due time.
 //
@@ -14921,8 +14822,8 @@ using atomic = traits::atomic<T>;
 //
 // The array comes from pages, not from malloc: timers are armed in sections in which nothing may
 // be called that takes a lock a preempted goroutine could hold.
-#ifndef THRUM_SCHED_QUEUE_TIMER_HEAP_HPP
-#define THRUM_SCHED_QUEUE_TIMER_HEAP_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -15236,7 +15137,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
 #endif
 
-// ---- thrum/sched/run/gate.hpp ----
+// ---- thrum/detail/sched/run/gate.hpp ----
 //
 // When a deadline or a stop may enter an object on behalf of a waiter.
 //
@@ -15278,8 +15179,8 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 // Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
 //
 // Fences of [s.gate]: shut, withdraw_all.
-#ifndef THRUM_SCHED_RUN_GATE_HPP
-#define THRUM_SCHED_RUN_GATE_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_GATE_HPP
+#define THRUM_DETAIL_SCHED_RUN_GATE_HPP
 
 #include <cstdint>
 
@@ -15370,7 +15271,7 @@ class basic_gate {
 
 #endif
 
-// ---- thrum/sched/run/ready.hpp ----
+// ---- thrum/detail/sched/run/ready.hpp ----
 //
 // ready(g): a parked or new goroutine may run.
 //
@@ -15383,10 +15284,10 @@ class basic_gate {
 // one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
 // producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
 // see processor::wake_credit.
-#ifndef THRUM_SCHED_RUN_READY_HPP
-#define THRUM_SCHED_RUN_READY_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_READY_HPP
+#define THRUM_DETAIL_SCHED_RUN_READY_HPP
 
-// ---- thrum/sched/core/current.hpp ----
+// ---- thrum/detail/sched/core/current.hpp ----
 //
 // Which M is this thread?
 //
@@ -15403,27 +15304,27 @@ class basic_gate {
 // shared object that finds its own variable null looks there, and keeps what it has found: a thread
 // has one M from its start to its end. The executable, which is there before any M, is told when
 // one starts, and need not look.
-#ifndef THRUM_SCHED_CORE_CURRENT_HPP
-#define THRUM_SCHED_CORE_CURRENT_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
+#define THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
 
-// ---- thrum/sched/core/m.hpp ----
+// ---- thrum/detail/sched/core/m.hpp ----
 //
 // M: an OS thread that runs goroutines.
 //
 // The thread's own stack is its g0: there it looks for work, sleeps, and finishes what goroutines
 // asked for when they left the processor with nobody to switch to.
-#ifndef THRUM_SCHED_CORE_M_HPP
-#define THRUM_SCHED_CORE_M_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_M_HPP
+#define THRUM_DETAIL_SCHED_CORE_M_HPP
 
-// ---- thrum/base/random.hpp ----
+// ---- thrum/detail/base/random.hpp ----
 //
 // A small generator for scheduling decisions: fast and well spread, not for secrets.
 //
 // The state is Marsaglia's 64-bit xorshift with Vigna's multiplicative scrambler (xorshift64*), of
 // which the upper 32 bits are used; the seed goes through a mixing function so that neighbouring
 // seeds give unrelated sequences.
-#ifndef THRUM_BASE_RANDOM_HPP
-#define THRUM_BASE_RANDOM_HPP
+#ifndef THRUM_DETAIL_BASE_RANDOM_HPP
+#define THRUM_DETAIL_BASE_RANDOM_HPP
 
 #include <cstdint>
 
@@ -15475,13 +15376,13 @@ class random {
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_RANDOM_HPP
+#endif  // THRUM_DETAIL_BASE_RANDOM_HPP
 
-// ---- thrum/sched/core/counters.hpp ----
+// ---- thrum/detail/sched/core/counters.hpp ----
 //
 // Event counts of one P, written by the owner of the P and read by any thread.
-#ifndef THRUM_SCHED_CORE_COUNTERS_HPP
-#define THRUM_SCHED_CORE_COUNTERS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
+#define THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
 
 #include <cstdint>
 
@@ -15531,16 +15432,16 @@ struct counters {
 
 #endif
 
-// ---- thrum/sched/core/p.hpp ----
+// ---- thrum/detail/sched/core/p.hpp ----
 //
 // P: the right to run goroutines, and everything that is kept once per such right.
 //
 // A P is memory, not a thread. Its holder (an M, or a thread that is handing it over) owns
 // the owner's side of its run queue, its free list and its counters without any lock.
-#ifndef THRUM_SCHED_CORE_P_HPP
-#define THRUM_SCHED_CORE_P_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_P_HPP
+#define THRUM_DETAIL_SCHED_CORE_P_HPP
 
-// ---- thrum/sched/core/free_list.hpp ----
+// ---- thrum/detail/sched/core/free_list.hpp ----
 //
 // Dead Gs on their way to be used again: in chunks, between the Ps and the pool of stacks.
 //
@@ -15558,8 +15459,8 @@ struct counters {
 // Tried and rejected: one list for a P, half of which is cut off when it is too long. Looking for the
 // place to cut is a walk through cold Gs: 10 to 18 % of the time of programs that spawn by the
 // thousand.
-#ifndef THRUM_SCHED_CORE_FREE_LIST_HPP
-#define THRUM_SCHED_CORE_FREE_LIST_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_FREE_LIST_HPP
+#define THRUM_DETAIL_SCHED_CORE_FREE_LIST_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -15710,11 +15611,11 @@ class chunk_stack {
 
 #endif
 
-// ---- thrum/sched/core/p_state.hpp ----
+// ---- thrum/detail/sched/core/p_state.hpp ----
 //
 // Where a P is, what is asked of it, and how far the monitor is in taking it.
-#ifndef THRUM_SCHED_CORE_P_STATE_HPP
-#define THRUM_SCHED_CORE_P_STATE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_P_STATE_HPP
+#define THRUM_DETAIL_SCHED_CORE_P_STATE_HPP
 
 #include <cstdint>
 
@@ -15786,7 +15687,7 @@ struct what_was_seen {
 
 #endif
 
-// ---- thrum/sched/queue/fork_deque.hpp ----
+// ---- thrum/detail/sched/queue/fork_deque.hpp ----
 //
 // What a goroutine has forked and not yet begun, where others may take it.
 //
@@ -15861,8 +15762,8 @@ struct what_was_seen {
 // Checked by
 //   tests/unit/sched/queue/fork_deque_test.cpp, and exhaustively, with a ring of 4,
 //   tests/model/fork_deque_model.cpp.
-#ifndef THRUM_SCHED_QUEUE_FORK_DEQUE_HPP
-#define THRUM_SCHED_QUEUE_FORK_DEQUE_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_FORK_DEQUE_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_FORK_DEQUE_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -16221,7 +16122,7 @@ T* fork_deque<T, Traits>::steal_locked(Wanted is_wanted) noexcept {
 
 #endif
 
-// ---- thrum/sched/queue/run_queue.hpp ----
+// ---- thrum/detail/sched/queue/run_queue.hpp ----
 //
 // The run queue of one P: a ring of runnable Gs and, before it, the one slot runnext.
 //
@@ -16297,8 +16198,8 @@ T* fork_deque<T, Traits>::steal_locked(Wanted is_wanted) noexcept {
 //   tests/unit/sched/queue/run_queue_test.cpp, tests/go/proc_queue_test.cpp, and exhaustively, with
 //   a ring of 4 and all interleavings within a bound, tests/model/run_queue_model.cpp.
 
-#ifndef THRUM_SCHED_QUEUE_RUN_QUEUE_HPP
-#define THRUM_SCHED_QUEUE_RUN_QUEUE_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_RUN_QUEUE_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_RUN_QUEUE_HPP
 
 #include <cstdint>
 
@@ -16592,7 +16493,7 @@ T* run_queue<T, Traits>::peek_runnext() const noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#endif  // THRUM_SCHED_QUEUE_RUN_QUEUE_HPP
+#endif  // THRUM_DETAIL_SCHED_QUEUE_RUN_QUEUE_HPP
 
 #include <cstdint>
 
@@ -16678,7 +16579,7 @@ struct alignas(base::cache_line_size) processor {
 
 #endif
 
-// ---- thrum/sched/queue/steal_order.hpp ----
+// ---- thrum/detail/sched/queue/steal_order.hpp ----
 //
 // The order in which a thief visits the Ps: each exactly once, in a different order each time.
 //
@@ -16710,8 +16611,8 @@ struct alignas(base::cache_line_size) processor {
 //
 // Checked by tests/unit/sched/queue/steal_order_test.cpp and tests/go/proc_queue_test.cpp.
 
-#ifndef THRUM_SCHED_QUEUE_STEAL_ORDER_HPP
-#define THRUM_SCHED_QUEUE_STEAL_ORDER_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_STEAL_ORDER_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_STEAL_ORDER_HPP
 
 #include <cstdint>
 
@@ -16828,7 +16729,7 @@ constexpr std::uint32_t steal_order::stride(std::uint32_t number) const noexcept
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#endif  // THRUM_SCHED_QUEUE_STEAL_ORDER_HPP
+#endif  // THRUM_DETAIL_SCHED_QUEUE_STEAL_ORDER_HPP
 
 #include <cstdint>
 
@@ -17044,7 +16945,7 @@ inline bool is_goroutine() noexcept {
 
 #endif
 
-// ---- thrum/sched/core/scheduler.hpp ----
+// ---- thrum/detail/sched/core/scheduler.hpp ----
 //
 // The scheduler of one runtime: owns its Ps, its Ms, the shared queue and the poller, and moves Ps
 // between Ms. How Ms are made, start and stop is in threads.hpp, how the number of Ps changes in
@@ -17055,10 +16956,10 @@ inline bool is_goroutine() noexcept {
 // while it holds a P is in find_work.hpp and loop.hpp.
 //
 // Lock order: queue/lock_rank.hpp.
-#ifndef THRUM_SCHED_CORE_SCHEDULER_HPP
-#define THRUM_SCHED_CORE_SCHEDULER_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
+#define THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
 
-// ---- thrum/sched/core/creator.hpp ----
+// ---- thrum/detail/sched/core/creator.hpp ----
 //
 // The thread that makes threads, ends those that are too many (give_back.hpp), and does whatever
 // else may have to wait for a lock of the C library.
@@ -17077,10 +16978,10 @@ inline bool is_goroutine() noexcept {
 // to the thread of a goroutine that is bound to it, or to a thread that can be made later. Where
 // options::max_threads allows no more, a P is held in the same way. A runtime without any thread asks for a
 // while, and then ends the program: its goroutines would wait for ever in silence.
-#ifndef THRUM_SCHED_CORE_CREATOR_HPP
-#define THRUM_SCHED_CORE_CREATOR_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_CREATOR_HPP
+#define THRUM_DETAIL_SCHED_CORE_CREATOR_HPP
 
-// ---- thrum/sched/core/give_back.hpp ----
+// ---- thrum/detail/sched/core/give_back.hpp ----
 //
 // What a burst leaves behind, and nobody has used for a while, goes back to the system: the pages
 // of stacks, and threads.
@@ -17109,8 +17010,8 @@ inline bool is_goroutine() noexcept {
 //   GB1  when nothing is idle, or all has been given back, next() is `never`: the creator sleeps
 //        until the pool or stop_m tells it that something has become idle.
 //   GB2  a virtual clock stands until all Ms sleep: its scheduler keeps its threads.
-#ifndef THRUM_SCHED_CORE_GIVE_BACK_HPP
-#define THRUM_SCHED_CORE_GIVE_BACK_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_GIVE_BACK_HPP
+#define THRUM_DETAIL_SCHED_CORE_GIVE_BACK_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -17309,7 +17210,7 @@ class thread_creator {
 
 #endif
 
-// ---- thrum/sched/core/endings.hpp ----
+// ---- thrum/detail/sched/core/endings.hpp ----
 //
 // The end of a runtime: that it has begun, and that the last goroutine has ended.
 //
@@ -17322,8 +17223,8 @@ class thread_creator {
 // goroutine that goes on meanwhile waits for the lock before its point goes out of scope.
 //
 // Fences of [s.stop]: count_end, end_withdrawable, must_exit, withdraw.
-#ifndef THRUM_SCHED_CORE_ENDINGS_HPP
-#define THRUM_SCHED_CORE_ENDINGS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_ENDINGS_HPP
+#define THRUM_DETAIL_SCHED_CORE_ENDINGS_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -17386,11 +17287,11 @@ class endings {
 
 #endif
 
-// ---- thrum/sched/core/exit_state.hpp ----
+// ---- thrum/detail/sched/core/exit_state.hpp ----
 //
 // The exit of the process, as one scheduler sees it (sched/life/process_exit.hpp).
-#ifndef THRUM_SCHED_CORE_EXIT_STATE_HPP
-#define THRUM_SCHED_CORE_EXIT_STATE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_EXIT_STATE_HPP
+#define THRUM_DETAIL_SCHED_CORE_EXIT_STATE_HPP
 
 #include <cstdint>
 
@@ -17420,7 +17321,7 @@ class exit_state {
 
 #endif
 
-// ---- thrum/sched/core/freeze_state.hpp ----
+// ---- thrum/detail/sched/core/freeze_state.hpp ----
 //
 // Whether all goroutines of a scheduler are to stand still, and who may say so.
 //
@@ -17434,8 +17335,8 @@ class exit_state {
 //   FS1  only the thread that has the right changes the phase, or the one that ends the freeze of
 //        an exit.
 //   FS2  the phase is odd from start() to finish(), and even otherwise.
-#ifndef THRUM_SCHED_CORE_FREEZE_STATE_HPP
-#define THRUM_SCHED_CORE_FREEZE_STATE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_FREEZE_STATE_HPP
+#define THRUM_DETAIL_SCHED_CORE_FREEZE_STATE_HPP
 
 #include <atomic>
 #include <climits>
@@ -17526,7 +17427,7 @@ class freeze_state {
 
 #endif
 
-// ---- thrum/sched/core/host.hpp ----
+// ---- thrum/detail/sched/core/host.hpp ----
 //
 // Hosts: threads that the library does not own and that run its goroutines for as long as they
 // like, from a main loop of theirs (runtime::poll and its like; how they search is in
@@ -17557,10 +17458,10 @@ class freeze_state {
 //   HO5  if there is a bell, and goroutines are in an inbox that is not closed, then the host sleeps in
 //        its note, or is in a call that looks into the inbox before it ends, or the bell has been rung
 //        since its last call began.
-#ifndef THRUM_SCHED_CORE_HOST_HPP
-#define THRUM_SCHED_CORE_HOST_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_HOST_HPP
+#define THRUM_DETAIL_SCHED_CORE_HOST_HPP
 
-// ---- thrum/sched/core/host_bell.hpp ----
+// ---- thrum/detail/sched/core/host_bell.hpp ----
 //
 // Tells the main loop of a host that there is something for its thread to do (options::on_host_work),
 // for loops that would otherwise have to ask at a period.
@@ -17573,8 +17474,8 @@ class freeze_state {
 //   ring   whoever puts a goroutine into the inbox of the host that was not rung for yet
 //          (host_inbox), under the lock of the inbox; wakes the thread and never waits
 //   call   the thread: takes the wake-up back first, so that a ring during the call is one more
-#ifndef THRUM_SCHED_CORE_HOST_BELL_HPP
-#define THRUM_SCHED_CORE_HOST_BELL_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
+#define THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
 
 #include <atomic>
 
@@ -17634,12 +17535,63 @@ class host_bell {
 
 #endif
 
-// ---- thrum/sched/core/memory_source.hpp ----
+// ---- thrum/detail/sched/core/memory_source.hpp ----
 //
 // Where a scheduler has its Ps, hosts and tables from. Not inside a section (SC2 of section.hpp): both
 // operator new and a hook may wait for a lock that user code holds.
-#ifndef THRUM_SCHED_CORE_MEMORY_SOURCE_HPP
-#define THRUM_SCHED_CORE_MEMORY_SOURCE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_MEMORY_SOURCE_HPP
+#define THRUM_DETAIL_SCHED_CORE_MEMORY_SOURCE_HPP
+
+// ---- thrum/memory_hooks.hpp ----
+//
+// Where a runtime has its memory from, if not from the system: options::memory.
+#ifndef THRUM_MEMORY_HOOKS_HPP
+#define THRUM_MEMORY_HOOKS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What memory is for.
+enum class memory_use : std::uint8_t {
+  /// The stack of one goroutine, with its guard, and with the goroutine itself, its function and its result
+  /// at the upper end. Taken when none is left over from a goroutine that has ended.
+  stack,
+  /// What a runtime knows of its processors, threads and hosts. Taken when the runtime is made, by
+  /// runtime::procs, and when a thread becomes a host.
+  object,
+};
+
+/// Functions that a runtime has its memory from, for programs with a budget of memory. Both are set, or
+/// none: then it comes from the system, and objects from operator new.
+///
+/// They are called by the threads of the runtime and by those that start goroutines of it, several at a
+/// time; on the stack of the goroutine that starts another, too. They are called where malloc could be:
+/// they may take a lock, and must not wait for a goroutine, nor throw. All memory has been given back
+/// when the runtime's destructor returns; but a join_handle that outlives its runtime keeps the stack
+/// that its result lies on, and gives that back itself. A process that leaves by exit() inside a goroutine
+/// gives nothing back.
+struct memory_hooks {
+  /// Memory that can be read and written, aligned to `alignment`; null: there is none. It need not be
+  /// zeroed. That of a stack is whole pages, which the library may make inaccessible in part until it
+  /// gives them back, and none of which it gives to the system.
+  void* (*allocate)(std::size_t bytes, std::size_t alignment, memory_use use,
+                    void* context) noexcept = nullptr;
+  /// Takes back what `allocate` has given for the same numbers.
+  void (*deallocate)(void* memory, std::size_t bytes, std::size_t alignment, memory_use use,
+                     void* context) noexcept = nullptr;
+  void* context = nullptr;
+  /// Bytes at the lower end of each stack that are made inaccessible, so that a stack that is used up is
+  /// reported; rounded up to pages. They are asked for beside the stack's own. 0 where the memory cannot be
+  /// protected: then an overflow writes to what lies below the stack, and is reported, if at all, when
+  /// the goroutine leaves the processor.
+  std::size_t stack_guard = 64 * 1024;
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
 
 #include <cstddef>
 #include <new>
@@ -17708,11 +17660,11 @@ class memory_source {
 
 #endif
 
-// ---- thrum/sched/queue/no_deadline.hpp ----
+// ---- thrum/detail/sched/queue/no_deadline.hpp ----
 //
 // The values that stand in place of a deadline, and the latest moment that is one.
-#ifndef THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
-#define THRUM_SCHED_QUEUE_NO_DEADLINE_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_NO_DEADLINE_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_NO_DEADLINE_HPP
 
 #include <cstdint>
 #include <limits>
@@ -17999,7 +17951,7 @@ class host_table {
 
 #endif
 
-// ---- thrum/sched/core/m_table.hpp ----
+// ---- thrum/detail/sched/core/m_table.hpp ----
 //
 // The Ms of one scheduler, and what becomes of one whose thread is not there: not yet, no more, or
 // refused by the system. An M is never freed before its scheduler is.
@@ -18019,8 +17971,8 @@ class host_table {
 //   MT3  at most one spare, an M that is made for no P, is on its way.
 //   MT4  a P that is held back has an empty queue, as one on the idle list has; its timers are
 //        served by the creator: see release_held.
-#ifndef THRUM_SCHED_CORE_M_TABLE_HPP
-#define THRUM_SCHED_CORE_M_TABLE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_M_TABLE_HPP
+#define THRUM_DETAIL_SCHED_CORE_M_TABLE_HPP
 
 #include <cstdint>
 #include <utility>
@@ -18134,7 +18086,7 @@ class m_table {
 
 #endif
 
-// ---- thrum/sched/core/monitor_sleep.hpp ----
+// ---- thrum/detail/sched/core/monitor_sleep.hpp ----
 //
 // The sleep of the monitor, and who ends it.
 //
@@ -18148,8 +18100,8 @@ class m_table {
 //
 // Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
 // Fences of [mon.until]: stop_in_handler.
-#ifndef THRUM_SCHED_CORE_MONITOR_SLEEP_HPP
-#define THRUM_SCHED_CORE_MONITOR_SLEEP_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_MONITOR_SLEEP_HPP
+#define THRUM_DETAIL_SCHED_CORE_MONITOR_SLEEP_HPP
 
 #include <cstdint>
 
@@ -18231,7 +18183,7 @@ class monitor_sleep {
 
 #endif
 
-// ---- thrum/sched/core/p_table.hpp ----
+// ---- thrum/detail/sched/core/p_table.hpp ----
 //
 // The Ps of one scheduler: those that were ever made, how many are wanted, and how many a search
 // has to look at.
@@ -18254,8 +18206,8 @@ class monitor_sleep {
 //
 // Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp. Checked by
 // tests/model/procs_model.cpp.
-#ifndef THRUM_SCHED_CORE_P_TABLE_HPP
-#define THRUM_SCHED_CORE_P_TABLE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_P_TABLE_HPP
+#define THRUM_DETAIL_SCHED_CORE_P_TABLE_HPP
 
 #include <cstdint>
 
@@ -18417,11 +18369,11 @@ class p_table {
 
 #endif
 
-// ---- thrum/sched/core/registration.hpp ----
+// ---- thrum/detail/sched/core/registration.hpp ----
 //
 // What the registry of all schedulers (sched/life/registry.hpp) knows of one.
-#ifndef THRUM_SCHED_CORE_REGISTRATION_HPP
-#define THRUM_SCHED_CORE_REGISTRATION_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_REGISTRATION_HPP
+#define THRUM_DETAIL_SCHED_CORE_REGISTRATION_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -18450,11 +18402,11 @@ class registration {
 
 #endif
 
-// ---- thrum/sched/core/scheduler_config.hpp ----
+// ---- thrum/detail/sched/core/scheduler_config.hpp ----
 //
 // What a runtime tells its scheduler, once: figures, and what to call on the floors above.
-#ifndef THRUM_SCHED_CORE_SCHEDULER_CONFIG_HPP
-#define THRUM_SCHED_CORE_SCHEDULER_CONFIG_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_SCHEDULER_CONFIG_HPP
+#define THRUM_DETAIL_SCHED_CORE_SCHEDULER_CONFIG_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -18520,7 +18472,7 @@ struct scheduler_config {
 
 #endif
 
-// ---- thrum/sched/core/stack.hpp ----
+// ---- thrum/detail/sched/core/stack.hpp ----
 //
 // The memory of goroutines: slabs of stacks, each with its G in the top page.
 //
@@ -18572,10 +18524,10 @@ struct scheduler_config {
 // stacks from malloc (no guard, and the first touch of a recycled chunk dirties fresh pages).
 //
 // Source of the figures: measurements on Linux 6.18. Checked by stack_test.cpp.
-#ifndef THRUM_SCHED_CORE_STACK_HPP
-#define THRUM_SCHED_CORE_STACK_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_STACK_HPP
+#define THRUM_DETAIL_SCHED_CORE_STACK_HPP
 
-// ---- thrum/sched/core/section.hpp ----
+// ---- thrum/detail/sched/core/section.hpp ----
 //
 // Inside the scheduler or outside: when a processor may be taken from the code that runs on it.
 //
@@ -18608,8 +18560,8 @@ struct scheduler_config {
 // counts as its thread, as foreign threads do.
 //
 // Fences of [m.inside]: enter_scheduler, enter_scheduler_at_once, interrupt, retake.
-#ifndef THRUM_SCHED_CORE_SECTION_HPP
-#define THRUM_SCHED_CORE_SECTION_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_SECTION_HPP
+#define THRUM_DETAIL_SCHED_CORE_SECTION_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -19150,7 +19102,7 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 
 #endif
 
-// ---- thrum/sched/core/thread_reserve.hpp ----
+// ---- thrum/detail/sched/core/thread_reserve.hpp ----
 //
 // One thread is kept for goroutines that are no loops.
 //
@@ -19190,8 +19142,8 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 // Rejected: to note that threads are short when a loop is stopped, and to have g0 look at each that
 // begins from then on. The two are steps of different Ms, and between them a loop began on the last
 // thread, once in a thousand starts.
-#ifndef THRUM_SCHED_CORE_THREAD_RESERVE_HPP
-#define THRUM_SCHED_CORE_THREAD_RESERVE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
+#define THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -19327,7 +19279,7 @@ class thread_reserve {
 
 #endif
 
-// ---- thrum/sched/core/virtual_time.hpp ----
+// ---- thrum/detail/sched/core/virtual_time.hpp ----
 //
 // A clock that stands still while anything can happen: what tests of timeouts run on.
 //
@@ -19351,8 +19303,8 @@ class thread_reserve {
 // are not ours; these find an idle P as ever.
 //
 // Source: Go, internal/synctest.
-#ifndef THRUM_SCHED_CORE_VIRTUAL_TIME_HPP
-#define THRUM_SCHED_CORE_VIRTUAL_TIME_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_VIRTUAL_TIME_HPP
+#define THRUM_DETAIL_SCHED_CORE_VIRTUAL_TIME_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -19429,13 +19381,13 @@ constexpr bool is_durable(wait_reason reason) noexcept {
 
 #endif
 
-// ---- thrum/sched/core/visitors.hpp ----
+// ---- thrum/detail/sched/core/visitors.hpp ----
 //
 // Threads of others that are making a goroutine of this scheduler runnable. From the moment it is
 // queued the goroutine may run and end, and with it the runtime; so whoever destroys the scheduler
 // waits for them.
-#ifndef THRUM_SCHED_CORE_VISITORS_HPP
-#define THRUM_SCHED_CORE_VISITORS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_VISITORS_HPP
+#define THRUM_DETAIL_SCHED_CORE_VISITORS_HPP
 
 #include <cstdint>
 
@@ -19469,7 +19421,7 @@ class visitors {
 
 #endif
 
-// ---- thrum/sched/queue/global_queue.hpp ----
+// ---- thrum/detail/sched/queue/global_queue.hpp ----
 //
 // The queue that all Ps share: a FIFO under a spin lock.
 //
@@ -19488,10 +19440,10 @@ class visitors {
 // that gives way would find one of them a moment later. In the second, an accept loop after a burst
 // would wait for a slice of each.
 // So the second and the third take turns.
-#ifndef THRUM_SCHED_QUEUE_GLOBAL_QUEUE_HPP
-#define THRUM_SCHED_QUEUE_GLOBAL_QUEUE_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_GLOBAL_QUEUE_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_GLOBAL_QUEUE_HPP
 
-// ---- thrum/sched/queue/look_ahead.hpp ----
+// ---- thrum/detail/sched/queue/look_ahead.hpp ----
 //
 // A long queue of goroutines: each comes into the cache a few turns before its own.
 //
@@ -19513,8 +19465,8 @@ class visitors {
 //
 // Source: jump pointers (Luk and Mowry 1996; Roth and Sohi 1999). Figures: decision 28.
 // Checked by look_ahead_test.cpp.
-#ifndef THRUM_SCHED_QUEUE_LOOK_AHEAD_HPP
-#define THRUM_SCHED_QUEUE_LOOK_AHEAD_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_LOOK_AHEAD_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_LOOK_AHEAD_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -19854,7 +19806,7 @@ class alignas(base::cache_line_size) global_queue {
 
 #endif
 
-// ---- thrum/sched/queue/idle.hpp ----
+// ---- thrum/detail/sched/queue/idle.hpp ----
 //
 // Which Ms sleep, which search, and why no goroutine is ever left behind.
 //
@@ -19914,8 +19866,8 @@ class alignas(base::cache_line_size) global_queue {
 //
 // Sources: Go, src/runtime/proc.go (the head comment and findRunnable), issues 45867 and 43997.
 // Checked by tests/model/idle_protocol_model.cpp, with each fence and each step removed in turn.
-#ifndef THRUM_SCHED_QUEUE_IDLE_HPP
-#define THRUM_SCHED_QUEUE_IDLE_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_IDLE_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_IDLE_HPP
 
 #include <cstdint>
 
@@ -20178,7 +20130,7 @@ class idle_set {
 
 #endif
 
-// ---- thrum/sched/queue/poll_turn.hpp ----
+// ---- thrum/detail/sched/queue/poll_turn.hpp ----
 //
 // The turn at the poller. One thread may sleep there, until the first timer of all Ps; others poll
 // in between without waiting, when no thread has for a while.
@@ -20200,8 +20152,8 @@ class idle_set {
 // As Go does with sched.lastpoll and sched.pollUntil.
 //
 // Fences of [s.poll]: call_to_poller.
-#ifndef THRUM_SCHED_QUEUE_POLL_TURN_HPP
-#define THRUM_SCHED_QUEUE_POLL_TURN_HPP
+#ifndef THRUM_DETAIL_SCHED_QUEUE_POLL_TURN_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_POLL_TURN_HPP
 
 #include <cstdint>
 
@@ -21102,7 +21054,7 @@ THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
 
 #endif
 
-// ---- thrum/sched/run/wake_list.hpp ----
+// ---- thrum/detail/sched/run/wake_list.hpp ----
 //
 // Waiters that are released together, by a close or a notify_all, on their way to be woken.
 //
@@ -21121,8 +21073,8 @@ THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
 //
 // Tried and rejected: waking each in turn, which touches every wait point and every goroutine a
 // second time, when the first have left the cache (a close took 660 ns a receiver with a million).
-#ifndef THRUM_SCHED_RUN_WAKE_LIST_HPP
-#define THRUM_SCHED_RUN_WAKE_LIST_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_WAKE_LIST_HPP
+#define THRUM_DETAIL_SCHED_RUN_WAKE_LIST_HPP
 
 #include <utility>
 
@@ -21278,29 +21230,29 @@ THRUM_COLD void end_waits(std::string_view what, Lock& lock, Lists&... lists) no
 
 #endif
 
-// ---- thrum/sync/wait_list.hpp ----
+// ---- thrum/detail/sync/wait_list.hpp ----
 //
 // A FIFO of wait points under the lock of the object that they wait on: what the primitives of this
 // floor are built from.
-#ifndef THRUM_SYNC_WAIT_LIST_HPP
-#define THRUM_SYNC_WAIT_LIST_HPP
+#ifndef THRUM_DETAIL_SYNC_WAIT_LIST_HPP
+#define THRUM_DETAIL_SYNC_WAIT_LIST_HPP
 
-// ---- thrum/sched/run/park.hpp ----
+// ---- thrum/detail/sched/run/park.hpp ----
 //
 // The ways in which a goroutine gives up the processor: park, wait, sleep, yield, preemption.
 //
 // Everything above this floor that blocks does so by wait(), wait_for_ever() or sleep_until(): an object
 // that keeps wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
 // goroutine blocks its thread in the same functions.
-#ifndef THRUM_SCHED_RUN_PARK_HPP
-#define THRUM_SCHED_RUN_PARK_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_PARK_HPP
+#define THRUM_DETAIL_SCHED_RUN_PARK_HPP
 
-// ---- thrum/sched/core/host_threads.hpp ----
+// ---- thrum/detail/sched/core/host_threads.hpp ----
 //
 // Which threads of the process are hosts: known to all shared objects, as a thread that waits may do
 // so in another one than that which has attached it.
-#ifndef THRUM_SCHED_CORE_HOST_THREADS_HPP
-#define THRUM_SCHED_CORE_HOST_THREADS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_HOST_THREADS_HPP
+#define THRUM_DETAIL_SCHED_CORE_HOST_THREADS_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -21329,12 +21281,12 @@ struct host_threads {
 
 #endif
 
-// ---- thrum/sched/run/arm.hpp ----
+// ---- thrum/detail/sched/run/arm.hpp ----
 //
 // Arming a timer, and telling the thread that sleeps until the first one. Checked by
 // tests/model/timer_wake_model.cpp.
-#ifndef THRUM_SCHED_RUN_ARM_HPP
-#define THRUM_SCHED_RUN_ARM_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_ARM_HPP
+#define THRUM_DETAIL_SCHED_RUN_ARM_HPP
 
 #include <cstdint>
 
@@ -21365,7 +21317,7 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
 
 #endif
 
-// ---- thrum/sched/run/background.hpp ----
+// ---- thrum/detail/sched/run/background.hpp ----
 //
 // Goroutines of background priority: when they run, and how they make room.
 //
@@ -21431,10 +21383,10 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
 // Numbers: docs/decisions/0029-two-priorities.md.
 // Checked by tests/unit/sched/run/background_test.cpp, tests/unit/sched/core/priority_test.cpp and
 // tests/model/idle_protocol_model.cpp.
-#ifndef THRUM_SCHED_RUN_BACKGROUND_HPP
-#define THRUM_SCHED_RUN_BACKGROUND_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_BACKGROUND_HPP
+#define THRUM_DETAIL_SCHED_RUN_BACKGROUND_HPP
 
-// ---- thrum/sched/run/take.hpp ----
+// ---- thrum/detail/sched/run/take.hpp ----
 //
 // What a P has to run without searching: its runnext and ring, its share of the global queue, its
 // due timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks
@@ -21442,8 +21394,8 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
 //
 // A time slice begins with each of these but runnext: what comes from there shares the slice of its
 // predecessor.
-#ifndef THRUM_SCHED_RUN_TAKE_HPP
-#define THRUM_SCHED_RUN_TAKE_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_TAKE_HPP
+#define THRUM_DETAIL_SCHED_RUN_TAKE_HPP
 
 #include <bit>
 #include <cstdint>
@@ -21711,7 +21663,7 @@ inline void queue_all(runtime_scheduler& scheduler,
 
 #endif
 
-// ---- thrum/sched/run/stop_watch.hpp ----
+// ---- thrum/detail/sched/run/stop_watch.hpp ----
 //
 // How a request to stop ends a wait: of a std::stop_token, or of a context by its token.
 //
@@ -21742,8 +21694,8 @@ inline void queue_all(runtime_scheduler& scheduler,
 //        has taken the point out, whose waiter stays parked until it is woken.
 //
 // Checked by stop_watch_model.cpp and stoppable_test.cpp.
-#ifndef THRUM_SCHED_RUN_STOP_WATCH_HPP
-#define THRUM_SCHED_RUN_STOP_WATCH_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_STOP_WATCH_HPP
+#define THRUM_DETAIL_SCHED_RUN_STOP_WATCH_HPP
 
 #include <cstdint>
 
@@ -21835,7 +21787,7 @@ stop_watch* exchange_stop_watch(const section& here, stop_watch* by) noexcept;
 
 #endif
 
-// ---- thrum/sched/run/switch.hpp ----
+// ---- thrum/detail/sched/run/switch.hpp ----
 //
 // Switching between goroutines, and which code runs on which stack.
 //
@@ -21861,8 +21813,8 @@ stop_watch* exchange_stop_watch(const section& here, stop_watch* by) noexcept;
 //        user code.
 //   LO5  errno is the goroutine's: it finds it as it left it, on whatever thread. It lies on its
 //        stack while it is off the processor.
-#ifndef THRUM_SCHED_RUN_SWITCH_HPP
-#define THRUM_SCHED_RUN_SWITCH_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_SWITCH_HPP
+#define THRUM_DETAIL_SCHED_RUN_SWITCH_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -23145,14 +23097,14 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 
 #endif
 
-// ---- thrum/sched/run/exit.hpp ----
+// ---- thrum/detail/sched/run/exit.hpp ----
 //
 // How a goroutine is left before its function has returned: on request, or at a cancelled wait.
-#ifndef THRUM_SCHED_RUN_EXIT_HPP
-#define THRUM_SCHED_RUN_EXIT_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_EXIT_HPP
+#define THRUM_DETAIL_SCHED_RUN_EXIT_HPP
 
 #if !THRUM_EXCEPTIONS
-// ---- thrum/sched/run/end.hpp ----
+// ---- thrum/detail/sched/run/end.hpp ----
 //
 // The end of a goroutine. Its beginning is in begin.hpp.
 //
@@ -23165,8 +23117,8 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 //   the join lock, so E3 has let go of the G by then.
 //
 // Fences of [s.count]: count_end, goroutine_count.
-#ifndef THRUM_SCHED_RUN_END_HPP
-#define THRUM_SCHED_RUN_END_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_END_HPP
+#define THRUM_DETAIL_SCHED_RUN_END_HPP
 
 #include <cstdint>
 
@@ -23482,13 +23434,13 @@ THRUM_COLD inline chan_result block_on_nil(wait_reason reason, std::int64_t dead
 
 #endif
 
-// ---- thrum/chan/receiving.hpp ----
+// ---- thrum/detail/chan/receiving.hpp ----
 //
 // The receiving members of chan and of its one-way view.
-#ifndef THRUM_CHAN_RECEIVING_HPP
-#define THRUM_CHAN_RECEIVING_HPP
+#ifndef THRUM_DETAIL_CHAN_RECEIVING_HPP
+#define THRUM_DETAIL_CHAN_RECEIVING_HPP
 
-// ---- thrum/chan/recv_result.hpp ----
+// ---- thrum/detail/chan/recv_result.hpp ----
 //
 // What a receive returns by value: a std::optional that checks its dereference.
 //
@@ -23498,8 +23450,8 @@ THRUM_COLD inline chan_result block_on_nil(wait_reason reason, std::int64_t dead
 //
 // It is derived, so that a function template of a std::optional<T> takes it. The standard's comparisons take
 // a derived class for a value, to which an empty optional is never equal; so `==` with its like is here.
-#ifndef THRUM_CHAN_RECV_RESULT_HPP
-#define THRUM_CHAN_RECV_RESULT_HPP
+#ifndef THRUM_DETAIL_CHAN_RECV_RESULT_HPP
+#define THRUM_DETAIL_CHAN_RECV_RESULT_HPP
 
 #include <concepts>
 #include <cstddef>
@@ -23622,7 +23574,7 @@ using received_value = std::conditional_t<std::is_constructible_v<T, recv_result
 
 #endif
 
-// ---- thrum/deadline.hpp ----
+// ---- thrum/detail/start/deadline.hpp ----
 //
 // From the times of <chrono> to the scheduler's nanoseconds.
 //
@@ -23630,8 +23582,8 @@ using received_value = std::conditional_t<std::is_constructible_v<T, recv_result
 // that clock's now. That clock may be set back meanwhile, or run slower: so when the time is over,
 // it is asked again, and if the moment has not come there the wait goes on (retry_until). A clock
 // that is set forward ends no wait early.
-#ifndef THRUM_DEADLINE_HPP
-#define THRUM_DEADLINE_HPP
+#ifndef THRUM_DETAIL_START_DEADLINE_HPP
+#define THRUM_DETAIL_START_DEADLINE_HPP
 
 #include <chrono>
 #include <cstdint>
@@ -23742,7 +23694,7 @@ bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt)
 // What ends a wait early: the argument of `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on.
 //
 // Those who only lock need not pay for <stop_token>, so headers of what waits include this one, and a
-// program that passes a stop includes <thrum/stoppable.hpp>, if not <thrum.hpp> or <thrum/context.hpp>.
+// program that passes a stop includes <thrum/detail/start/stoppable.hpp>, if not <thrum.hpp> or <thrum/context.hpp>.
 #ifndef THRUM_STOP_CONDITION_HPP
 #define THRUM_STOP_CONDITION_HPP
 
@@ -24081,15 +24033,15 @@ class receiving<Self, void> {
 
 #endif
 
-// ---- thrum/chan/sending.hpp ----
+// ---- thrum/detail/chan/sending.hpp ----
 //
 // The sending members of chan and of its one-way view.
 //
 // An lvalue is copied and an rvalue moved from, only if it is sent. The core takes a value that
 // lies still while it waits: a copy is made before; what is moved lies where the caller has it, or,
 // if its move may throw, in a box, and goes back from there if it was not sent.
-#ifndef THRUM_CHAN_SENDING_HPP
-#define THRUM_CHAN_SENDING_HPP
+#ifndef THRUM_DETAIL_CHAN_SENDING_HPP
+#define THRUM_DETAIL_CHAN_SENDING_HPP
 
 #include <chrono>
 #include <cstdint>
@@ -24429,7 +24381,7 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 #ifndef THRUM_CONTEXT_HPP
 #define THRUM_CONTEXT_HPP
 
-// ---- thrum/context/function.hpp ----
+// ---- thrum/detail/context/function.hpp ----
 //
 // A function that is to be called once a context is done.
 //
@@ -24445,8 +24397,8 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 // Invariant
 //   CF1  a function is listed, or has been called, or was stopped: under the lock of the node that
 //        lists it. While a handle refers to it, that is the node that the handle keeps.
-#ifndef THRUM_CONTEXT_FUNCTION_HPP
-#define THRUM_CONTEXT_FUNCTION_HPP
+#ifndef THRUM_DETAIL_CONTEXT_FUNCTION_HPP
+#define THRUM_DETAIL_CONTEXT_FUNCTION_HPP
 
 // ---- thrum/time/timer.hpp ----
 //
@@ -24468,664 +24420,20 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 #ifndef THRUM_TIME_TIMER_HPP
 #define THRUM_TIME_TIMER_HPP
 
-// ---- thrum/runtime.hpp ----
-//
-// The runtime: a scheduler with its threads, as an object.
-#ifndef THRUM_RUNTIME_HPP
-#define THRUM_RUNTIME_HPP
-
-// ---- thrum/base/owner.hpp ----
-//
-// A pointer that owns its object, for members whose type is only declared where they stand.
-//
-// std::unique_ptr does the same; but each type that it points to costs a user's compiler 12 ms, of
-// the 600 that all standard headers here take, for deleters and tuples that are not needed here.
-#ifndef THRUM_BASE_OWNER_HPP
-#define THRUM_BASE_OWNER_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Deletes what it points to. Move-only; null once moved from. T is complete where it is destroyed.
-template <class T>
-class owner {
- public:
-  constexpr owner() noexcept = default;
-  /// Takes over what `new` has made; null is nothing.
-  explicit owner(T* object) noexcept : object_(object) {}
-  owner(owner&& other) noexcept : object_(other.release()) {}
-  owner& operator=(owner&& other) noexcept {
-    reset(other.release());
-    return *this;
-  }
-  ~owner() { delete object_; }
-
-  T* get() const noexcept { return object_; }
-  T& operator*() const noexcept { return *object_; }
-  T* operator->() const noexcept { return object_; }
-  explicit operator bool() const noexcept { return object_ != nullptr; }
-
-  /// Deletes the object and points to another, or to none.
-  void reset(T* other = nullptr) noexcept {
-    T* const before = object_;
-    object_ = other;
-    delete before;
-  }
-  /// Gives the object up without deleting it.
-  [[nodiscard]] T* release() noexcept {
-    T* const object = object_;
-    object_ = nullptr;
-    return object;
-  }
-
- private:
-  T* object_ = nullptr;
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-// ---- thrum/debug/dump_form.hpp ----
-//
-// What a dump of goroutines shows.
-#ifndef THRUM_DEBUG_DUMP_FORM_HPP
-#define THRUM_DEBUG_DUMP_FORM_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-/// What dump_goroutines writes.
-enum class dump_form : std::uint8_t {
-  full,    ///< each goroutine with its callers
-  counts,  ///< how many there are of each kind
-};
-
-}}  // namespace thrum::THRUM_ABI
-
-#endif
-
-// ---- thrum/debug/stats.hpp ----
-//
-// The figures of a scheduler.
-#ifndef THRUM_DEBUG_STATS_HPP
-#define THRUM_DEBUG_STATS_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-/// The state of a runtime, collected while it runs. Each figure is exact at some moment of the
-/// collection; they are not of one instant.
-struct stats_snapshot {
-  unsigned procs = 0;                     ///< processors in force
-  unsigned idle_procs = 0;                ///< of them, without work
-  unsigned threads = 0;                   ///< OS threads that run goroutines
-  unsigned idle_threads = 0;              ///< of them, asleep
-  unsigned spinning = 0;                  ///< of them, searching for work
-  std::size_t global_queue = 0;           ///< goroutines in the global queue
-  std::size_t background_queue = 0;       ///< goroutines of background priority that wait to run
-  std::vector<std::size_t> local_queues;  ///< of each processor: ring and runnext
-  std::uint64_t goroutines = 0;           ///< alive
-  std::uint64_t runnable = 0;             ///< of them, on a queue
-  std::uint64_t running = 0;              ///< of them, on a processor
-  std::uint64_t waiting = 0;              ///< of them, parked
-  std::uint64_t in_syscall = 0;           ///< of them, inside blocking()
-  std::uint64_t created = 0;              ///< goroutines ever started
-  std::uint64_t finished = 0;             ///< goroutines that have ended
-  std::uint64_t switches = 0;             ///< times a goroutine was put on a processor
-  std::uint64_t steals = 0;               ///< goroutines that changed processors by stealing
-  std::uint64_t preemptions = 0;          ///< time slices that were cut
-  std::uint64_t signals = 0;              ///< sent to threads to cut them
-  std::uint64_t exchanges = 0;  ///< slices cut when no thread was free: one such for another
-  std::uint64_t hand_offs = 0;  ///< processors taken from blocking() that lasted
-  std::uint64_t retakes = 0;    ///< processors taken from other calls that blocked
-  std::uint64_t stopped_without_p = 0;   ///< threads that computed after that, and had to wait
-  std::uint64_t timers = 0;              ///< timers armed
-  std::uint64_t timers_fired = 0;        ///< timers that came due
-  std::uint64_t polled_descriptors = 0;  ///< goroutines parked on descriptors
-  std::size_t stack_bytes = 0;           ///< address space reserved for stacks, used or not
-};
-
-namespace debug {
-
-stats_snapshot collect(sched::runtime_scheduler& scheduler);
-
-}  // namespace debug
-}}  // namespace thrum::THRUM_ABI
-
-#endif
-
-// ---- thrum/join_handle.hpp ----
-//
-// The handle on a goroutine whose result somebody wants.
-//
-// The result lies on the goroutine's own stack, beside the callable, so spawn allocates nothing
-// that go does not. In exchange the handle owns the dead goroutine, stack and all, until it is
-// joined or destroyed; the runtime that it ran on may be gone by then. Which side may do what, and
-// when, is said at `join_state`; how a goroutine ends is in sched/run/end.hpp.
-#ifndef THRUM_JOIN_HANDLE_HPP
-#define THRUM_JOIN_HANDLE_HPP
-
-// ---- thrum/request_stop.hpp ----
-//
-// How the library requests a stop: callbacks of the user's run in the goroutine that does.
-#ifndef THRUM_REQUEST_STOP_HPP
-#define THRUM_REQUEST_STOP_HPP
-
-#include <stop_token>
-
-namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
-
-/// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
-/// goroutine must not change threads while it requests a stop, nor another one run on its thread
-/// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them. Whether this call
-/// was the first.
-THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::go_detail
-
-#endif
-
-// ---- thrum/sched/run/end.hpp ----
-//
-// The end of a goroutine. Its beginning is in begin.hpp.
-//
-//   E1 the task has returned; on its own stack it takes over what waits for it
-//   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
-//   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
-//      the handle may recycle it
-//   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
-//   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
-//   the join lock, so E3 has let go of the G by then.
-//
-// Fences of [s.count]: count_end, goroutine_count.
-#ifndef THRUM_SCHED_RUN_END_HPP
-#define THRUM_SCHED_RUN_END_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Takes back a dead G with another stack than the usual one.
-THRUM_NOINLINE inline void recycle_other(goroutine& g) noexcept {
-  base::intrusive_queue<goroutine> one;
-  one.push_back(&g);
-  g.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
-}
-
-/// The P has more dead Gs than it keeps.
-THRUM_NOINLINE inline void give_spare_to_pool(machine& m) noexcept {
-  m.scheduler->pool->put(m.scheduler->config().stack_class, m.p->free_gs.take_spare());
-}
-
-/// Takes a dead G back into the P's free list.
-THRUM_INLINE void recycle(machine& m, goroutine& g) noexcept {
-  if (g.size_class != m.scheduler->config().stack_class) [[unlikely]] {
-    recycle_other(g);
-  } else if (m.p->free_gs.put(g)) [[unlikely]] {
-    give_spare_to_pool(m);
-  }
-}
-
-/// Takes the waiter for the end of this goroutine, which the caller wakes then. It holds the join
-/// lock.
-inline wait_point* take_joiner_locked(goroutine& g) noexcept {
-  wait_point* const joiner = g.joiner;
-  g.joiner = nullptr;
-  if (joiner != nullptr) {
-    settle(*joiner, wake_cause::notified);
-  }
-  return joiner;
-}
-
-/// Counts an ended goroutine; the last one that a stopping runtime waits for says so.
-inline void count_end(machine& m) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
-  m.p->counts.finished.add_release();
-  // [s.stop =] counted before the flag is read; pairs with stop()'s heavy one
-  traits::light_fence();
-  if (scheduler.ending.has_begun()) [[unlikely]] {
-    traits::fence(seq_cst);  // [s.count =] of two last ones, at least one sees both counts
-    if (scheduler.goroutine_count() == 0) {
-      scheduler.ending.tell_drained();
-    }
-  }
-}
-
-/// E3 for a goroutine without a handle.
-inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
-  g.extent.note_limit(
-      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
-  base::context_destroy(g.context);
-  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
-  recycle(m, g);
-  count_end(m);
-  return true;
-}
-
-/// E3 for a goroutine with a handle. `joiner` was taken at E1 and is to be woken.
-inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
-  auto* first = static_cast<wait_point*>(joiner);
-  g.join_lock.lock();
-  if (g.join.load(relaxed) == join_state::detached) {  // relaxed: under the lock
-    g.join_lock.unlock();
-    return false;
-  }
-  g.extent.note_limit(
-      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
-  base::context_destroy(g.context);
-  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
-  count_end(m);
-  // Somebody may have come since E1, but not if E1 found somebody: a handle has one user.
-  if (first == nullptr) {
-    first = take_joiner_locked(g);
-  }
-  // [join.done >] release: the result, to a look without the lock.
-  g.join.store(join_state::done, release);
-  g.join_lock.unlock();
-  if (first != nullptr) {
-    wake(*first);
-  }
-  return true;
-}
-
-/// The goroutine must run on this M's thread.
-inline void bind(machine& m, goroutine& g) noexcept {
-  g.bound = &m;
-  g.flags |= g_bound;
-}
-
-/// Whether bind() holds: not for one that is, or was, bound to a host.
-inline bool is_bound_to_thread(const goroutine& g) noexcept {
-  return (g.flags & (g_bound | g_on_host)) == g_bound;
-}
-
-/// The goroutine may run on any thread again.
-inline void unbind(machine& m, goroutine& g) noexcept {
-  m.locked_g = nullptr;
-  g.bound = nullptr;
-  g.flags &= static_cast<std::uint8_t>(~g_bound);
-}
-
-/// A goroutine ends that has not given its thread_lock back: what it has done to the thread stays, so no
-/// other goroutine gets that thread. `next` is what runs next; returns what may be switched to at once.
-inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) noexcept {
-  if (g.thread_locks == 0) [[likely]] {
-    return next;
-  }
-  g.thread_locks = 0;
-  if (!is_bound_to_thread(g)) {
-    return next;
-  }
-  unbind(m, g);
-  if (m.scheduler->clock.is_virtual()) {
-    return next;  // GB2
-  }
-  m.ends = true;
-  m.locked_g = &g;  // as for a goroutine that is locked there, g0 runs no other: see loop.hpp
-  m.pending = next;
-  return nullptr;
-}
-
-/// E1 and E2 of what has more to do than to end: a handle, values of its own, a thread of its own.
-[[noreturn]] THRUM_NOINLINE inline void end_with_more(goroutine& g) noexcept {
-  if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
-    base::fatal(
-        "a goroutine ended inside fork_join, parallel_for or parallel_reduce; without exceptions "
-        "it must return from there: let the function return instead of this_goroutine::exit");
-  }
-  for (;;) {
-    // Each time: the destructor of a result may have made some.
-    if (g.locals != nullptr) [[unlikely]] {
-      destroy_locals(g.locals);
-    }
-    machine* const m = &enter_scheduler(*current_m());
-    // relaxed: only a handle changes it now, and if there is none it stays `none`
-    if (g.join.load(relaxed) == join_state::none) {
-      goroutine* const next = take_next(*m);
-      leave(*m, let_go_of_thread(*m, g, next), &commit_end, nullptr, true);
-    }
-    g.join_lock.lock();
-    const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: under the lock
-    wait_point* joiner = take_joiner_locked(g);
-    g.join_lock.unlock();
-    if (detached) {
-      leave_scheduler(*m);
-      g.discard_result(g);
-      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
-      continue;
-    }
-    goroutine* next = nullptr;
-    // relaxed: only a hint; a P that is asked for something goes through g0
-    if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
-        m->p->attention.load(relaxed) == 0 && !is_in_background(*joiner->g)) {
-      next = joiner->g;
-      joiner = nullptr;
-    } else {
-      next = take_next(*m);
-    }
-    // Returns only if the handle has let go meanwhile.
-    next = let_go_of_thread(*m, g, next);
-    leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
-  }
-}
-
-/// E1 and E2. Does not return.
-[[noreturn]] inline void end_goroutine(goroutine& g) noexcept {
-  // relaxed: only a handle changes it, and if there is none it stays `none`
-  if (g.forks != nullptr || g.locals != nullptr || g.thread_locks != 0 ||
-      g.join.load(relaxed) != join_state::none) {
-    end_with_more(g);
-  }
-  machine& m = enter_scheduler(*current_m());
-  leave(m, take_next(m), &commit_end, nullptr, true);
-  __builtin_unreachable();
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <chrono>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <optional>
-#include <stop_token>
-#include <type_traits>
-#include <utility>
-#include <variant>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-namespace go_detail {
-
-using namespace base::orders;
-using namespace sched;
-
-/// Where a spawned goroutine leaves what came of it.
-template <class R>
-struct result_slot {
-  // A reference is kept as a pointer, nothing as a flag.
-  using stored =
-      std::conditional_t<std::is_void_v<R>, std::monostate,
-                         std::conditional_t<std::is_reference_v<R>,
-                                            std::add_pointer_t<std::remove_reference_t<R>>, R>>;
-  std::optional<stored> value;
-  std::exception_ptr error;
-  bool exited = false;  // by goroutine_exit: no value, no error
-};
-
-/// Says, once in a process, that the exception that has left a goroutine was dropped.
-[[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
-
-/// Before the slot of a goroutine that was not joined is destroyed.
-template <class R>
-void report_if_lost([[maybe_unused]] const goroutine& g,
-                    [[maybe_unused]] const result_slot<R>& slot) noexcept {
-#if THRUM_EXCEPTIONS
-  if (slot.error != nullptr) [[unlikely]] {
-    report_lost(g, slot.error);
-  }
-#endif
-}
-
-/// What a handle does with the goroutine that it holds.
-class join_protocol {
- public:
-  static bool done(const goroutine& g) noexcept {
-    return g.join.load(acquire) == join_state::done;  // [join.done <] the result
-  }
-
-  /// Until it has ended or `deadline` has passed. A wait that may not be cancelled returns
-  /// `notified` or `timed_out` only.
-  static wake_cause wait(goroutine& target, bool cancellable, std::int64_t deadline) noexcept {
-    section here;
-    wait_point point;
-    point.g = here.g();
-    point.object = &target;
-    point.withdraw = &withdraw;
-    target.join_lock.lock();
-    if (target.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
-      target.join_lock.unlock();
-      return wake_cause::notified;
-    }
-    target.joiner = &point;
-    return sched::wait(here, point, target.join_lock, {wait_reason::join, cancellable, deadline});
-  }
-
-  /// Lets go of a goroutine that may still run. False: it is done, and the handle must release it.
-  static bool detach(goroutine& g) noexcept {
-    const section here;
-    scoped guard(g.join_lock);
-    if (g.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
-      return false;
-    }
-    g.join.store(join_state::detached, relaxed);  // relaxed: under the lock
-    return true;
-  }
-
-  /// Gives a goroutine back that is done.
-  static void release(goroutine& g) noexcept {
-    {
-      const section here;
-      machine* const m = here.m();
-      if (m != nullptr && m->scheduler->pool == g.pool) [[likely]] {
-        g.join.store(join_state::none, relaxed);  // relaxed: the handle owns it alone
-        recycle(*m, g);
-        return;
-      }
-    }
-    g.pool->put_from_handle(g);
-  }
-
- private:
-  static withdrawal withdraw(wait_point& point, bool locked) noexcept {
-    goroutine& target = *static_cast<goroutine*>(point.object);
-    return unlink_under(target.join_lock, locked, [&]() noexcept {
-      const bool waits = target.joiner == &point;
-      if (waits) {
-        target.joiner = nullptr;
-      }
-      return waits;
-    });
-  }
-};
-
-}  // namespace go_detail
-
-/// A goroutine that was started by spawn, and its result. Move-only; the destructor requests a stop, if
-/// the goroutine was given a token, and joins, as std::jthread's does. For one thread at a time.
-template <class T>
-class [[nodiscard]] join_handle {
- public:
-  join_handle() noexcept = default;
-  join_handle(join_handle&& other) noexcept
-      : g_(std::exchange(other.g_, nullptr)),
-        result_(std::exchange(other.result_, nullptr)),
-        id_(other.id_),
-        stop_(std::move(other.stop_)) {}
-  join_handle& operator=(join_handle&& other) noexcept {
-    if (this != &other) {
-      join_handle old(std::move(*this));
-      g_ = std::exchange(other.g_, nullptr);
-      result_ = std::exchange(other.result_, nullptr);
-      id_ = other.id_;
-      stop_ = std::move(other.stop_);
-    }
-    return *this;
-  }
-  ~join_handle() {
-    if (joinable()) {
-      request_stop();
-      // Not a cancellation point: a destructor cannot throw.
-      go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
-      go_detail::report_if_lost(*g_, *result_);
-      give_back();
-    }
-  }
-
-  /// Waits for the goroutine to end and returns its result, or throws the exception that left it.
-  /// Afterwards the handle is empty. If the goroutine was ended by this_goroutine::exit or by its
-  /// runtime's stop there is no result: throws goroutine_exit inside a goroutine, usage_error
-  /// elsewhere. usage_error on an empty handle. A cancellation point.
-  T join();
-
-  /// Whether the goroutine has ended. False for an empty handle. Does not block.
-  bool done() const noexcept { return joinable() && go_detail::join_protocol::done(*g_); }
-
-  /// Whether there is a goroutine to join.
-  bool joinable() const noexcept { return g_ != nullptr; }
-
-  /// Lets the goroutine run on by itself; its result, or the exception that leaves it, is dropped. The
-  /// first exception of a process that is lost so, or by the destructor, is reported on standard error.
-  /// usage_error on an empty handle.
-  void detach();
-
-  /// The goroutine's id, also after join; 0 for a handle that never had one.
-  goroutine_id id() const noexcept { return id_; }
-
-  /// Waits until the goroutine has ended or the time has come; true if it has ended. usage_error
-  /// on an empty handle. A cancellation point.
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
-    return wait_until_ns(time_detail::deadline_after(time));
-  }
-  template <class Clock, class Duration>
-  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> when) {
-    return time_detail::retry_until(
-        when, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
-  }
-
-  /// Waits until the goroutine has ended or a stop is requested; true if it has ended. usage_error on
-  /// an empty handle. A cancellation point.
-  template <stop_condition Stop>
-  [[nodiscard]] bool wait(const Stop& stop) {
-    return stop_detail::until_stopped(
-        stop, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
-  }
-
-  /// Requests the stop of the token that spawn has given to the function; false if it was requested
-  /// before, or there is none. Callbacks run in the calling goroutine or thread, which keeps its thread
-  /// meanwhile. Does not block otherwise.
-  bool request_stop() noexcept {
-    return stop_.stop_possible() && go_detail::request_stop_here(stop_);
-  }
-  /// The source of that token; one without a state if spawn has given none. Also after join and
-  /// detach.
-  std::stop_source get_stop_source() const noexcept { return stop_; }
-  /// A token of it.
-  std::stop_token get_stop_token() const noexcept { return stop_.get_token(); }
-
-  /// For spawn.
-  void stop_by(std::stop_source source) noexcept { stop_ = std::move(source); }
-
-  /// For spawn.
-  join_handle(sched::goroutine& g, go_detail::result_slot<T>& result) noexcept
-      : g_(&g), result_(&result), id_(g.id) {}
-
-  /// For select: null for an empty handle.
-  sched::goroutine* target() const noexcept { return g_; }
-
- private:
-  void must_be_joinable(const char* message) const {
-    if (!joinable()) {
-      base::throw_usage(message);
-    }
-  }
-
-  bool wait_until_ns(std::int64_t deadline) {
-    must_be_joinable(
-        "join_handle::wait_for: the handle is empty; it was joined, detached or moved");
-    const auto cause = go_detail::join_protocol::wait(*g_, true, deadline);
-    sched::exit_if_cancelled(cause);
-    return cause == sched::wake_cause::notified;
-  }
-
-  void give_back() noexcept {
-    std::destroy_at(result_);
-    go_detail::join_protocol::release(*std::exchange(g_, nullptr));
-    result_ = nullptr;
-  }
-
-  sched::goroutine* g_ = nullptr;
-  go_detail::result_slot<T>* result_ = nullptr;
-  goroutine_id id_ = 0;
-  std::stop_source stop_{std::nostopstate};
-};
-
-template <class T>
-T join_handle<T>::join() {
-  must_be_joinable("join_handle::join: the handle is empty; it was joined, detached or moved");
-  sched::exit_if_cancelled(go_detail::join_protocol::wait(*g_, true, sched::no_deadline));
-  // The result leaves the goroutine's stack before that is given back.
-  go_detail::result_slot<T> result = std::move(*result_);
-  give_back();
-#if THRUM_EXCEPTIONS
-  if (result.error) {
-    std::rethrow_exception(std::move(result.error));
-  }
-#endif
-  if (result.exited) {
-    if (sched::is_goroutine()) {
-      sched::exit_goroutine();
-    }
-    base::throw_usage(
-        "join_handle::join: the goroutine has no result; it was ended by this_goroutine::exit "
-        "or by its runtime's stop; let it return instead");
-  }
-  if constexpr (std::is_reference_v<T>) {
-    return static_cast<T>(**result.value);
-  } else if constexpr (!std::is_void_v<T>) {
-    return std::move(*result.value);
-  }
-}
-
-template <class T>
-void join_handle<T>::detach() {
-  must_be_joinable("join_handle::detach: the handle is empty; it was joined, detached or moved");
-  if (go_detail::join_protocol::detach(*g_)) {
-    g_ = nullptr;
-    result_ = nullptr;
-  } else {
-    go_detail::report_if_lost(*g_, *result_);
-    give_back();
-  }
-}
-
-}}  // namespace thrum::THRUM_ABI
-
-#endif
-
-// ---- thrum/on_host.hpp ----
-//
-// Goroutines that run on one thread only, that of the host: for windows and graphics.
-#ifndef THRUM_ON_HOST_HPP
-#define THRUM_ON_HOST_HPP
-
-// ---- thrum/task.hpp ----
-//
-// From a callable to a goroutine: what lies at the top of its stack and what runs first.
-#ifndef THRUM_TASK_HPP
-#define THRUM_TASK_HPP
-
-// ---- thrum/sched/run/start.hpp ----
+// ---- thrum/detail/sched/run/start.hpp ----
 //
 // Making a goroutine: a G with its stack, an id, a first frame, and onto a queue.
 //
 // On a P whose free list holds a G nothing is allocated and no lock is taken: the G, its stack and
 // the place for the callable are all warm from their last use.
-#ifndef THRUM_SCHED_RUN_START_HPP
-#define THRUM_SCHED_RUN_START_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_START_HPP
+#define THRUM_DETAIL_SCHED_RUN_START_HPP
 
-// ---- thrum/sched/run/begin.hpp ----
+// ---- thrum/detail/sched/run/begin.hpp ----
 //
 // Where the stack of a goroutine begins. Its end is in end.hpp.
-#ifndef THRUM_SCHED_RUN_BEGIN_HPP
-#define THRUM_SCHED_RUN_BEGIN_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_BEGIN_HPP
+#define THRUM_DETAIL_SCHED_RUN_BEGIN_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -25477,6 +24785,514 @@ THRUM_COLD inline void fresh_goroutine::launch_on(const void* caller, host_threa
 
 #endif
 
+// ---- thrum/detail/start/task.hpp ----
+//
+// From a callable to a goroutine: what lies at the top of its stack and what runs first.
+#ifndef THRUM_DETAIL_START_TASK_HPP
+#define THRUM_DETAIL_START_TASK_HPP
+
+// ---- thrum/join_handle.hpp ----
+//
+// The handle on a goroutine whose result somebody wants.
+//
+// The result lies on the goroutine's own stack, beside the callable, so spawn allocates nothing
+// that go does not. In exchange the handle owns the dead goroutine, stack and all, until it is
+// joined or destroyed; the runtime that it ran on may be gone by then. Which side may do what, and
+// when, is said at `join_state`; how a goroutine ends is in sched/run/end.hpp.
+#ifndef THRUM_JOIN_HANDLE_HPP
+#define THRUM_JOIN_HANDLE_HPP
+
+// ---- thrum/detail/sched/run/end.hpp ----
+//
+// The end of a goroutine. Its beginning is in begin.hpp.
+//
+//   E1 the task has returned; on its own stack it takes over what waits for it
+//   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
+//   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
+//      the handle may recycle it
+//   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
+//   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
+//   the join lock, so E3 has let go of the G by then.
+//
+// Fences of [s.count]: count_end, goroutine_count.
+#ifndef THRUM_DETAIL_SCHED_RUN_END_HPP
+#define THRUM_DETAIL_SCHED_RUN_END_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Takes back a dead G with another stack than the usual one.
+THRUM_NOINLINE inline void recycle_other(goroutine& g) noexcept {
+  base::intrusive_queue<goroutine> one;
+  one.push_back(&g);
+  g.pool->put(g.size_class, static_cast<decltype(one)&&>(one));
+}
+
+/// The P has more dead Gs than it keeps.
+THRUM_NOINLINE inline void give_spare_to_pool(machine& m) noexcept {
+  m.scheduler->pool->put(m.scheduler->config().stack_class, m.p->free_gs.take_spare());
+}
+
+/// Takes a dead G back into the P's free list.
+THRUM_INLINE void recycle(machine& m, goroutine& g) noexcept {
+  if (g.size_class != m.scheduler->config().stack_class) [[unlikely]] {
+    recycle_other(g);
+  } else if (m.p->free_gs.put(g)) [[unlikely]] {
+    give_spare_to_pool(m);
+  }
+}
+
+/// Takes the waiter for the end of this goroutine, which the caller wakes then. It holds the join
+/// lock.
+inline wait_point* take_joiner_locked(goroutine& g) noexcept {
+  wait_point* const joiner = g.joiner;
+  g.joiner = nullptr;
+  if (joiner != nullptr) {
+    settle(*joiner, wake_cause::notified);
+  }
+  return joiner;
+}
+
+/// Counts an ended goroutine; the last one that a stopping runtime waits for says so.
+inline void count_end(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  m.p->counts.finished.add_release();
+  // [s.stop =] counted before the flag is read; pairs with stop()'s heavy one
+  traits::light_fence();
+  if (scheduler.ending.has_begun()) [[unlikely]] {
+    traits::fence(seq_cst);  // [s.count =] of two last ones, at least one sees both counts
+    if (scheduler.goroutine_count() == 0) {
+      scheduler.ending.tell_drained();
+    }
+  }
+}
+
+/// E3 for a goroutine without a handle.
+inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
+  g.extent.note_limit(
+      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
+  base::context_destroy(g.context);
+  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
+  recycle(m, g);
+  count_end(m);
+  return true;
+}
+
+/// E3 for a goroutine with a handle. `joiner` was taken at E1 and is to be woken.
+inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
+  auto* first = static_cast<wait_point*>(joiner);
+  g.join_lock.lock();
+  if (g.join.load(relaxed) == join_state::detached) {  // relaxed: under the lock
+    g.join_lock.unlock();
+    return false;
+  }
+  g.extent.note_limit(
+      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
+  base::context_destroy(g.context);
+  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
+  count_end(m);
+  // Somebody may have come since E1, but not if E1 found somebody: a handle has one user.
+  if (first == nullptr) {
+    first = take_joiner_locked(g);
+  }
+  // [join.done >] release: the result, to a look without the lock.
+  g.join.store(join_state::done, release);
+  g.join_lock.unlock();
+  if (first != nullptr) {
+    wake(*first);
+  }
+  return true;
+}
+
+/// The goroutine must run on this M's thread.
+inline void bind(machine& m, goroutine& g) noexcept {
+  g.bound = &m;
+  g.flags |= g_bound;
+}
+
+/// Whether bind() holds: not for one that is, or was, bound to a host.
+inline bool is_bound_to_thread(const goroutine& g) noexcept {
+  return (g.flags & (g_bound | g_on_host)) == g_bound;
+}
+
+/// The goroutine may run on any thread again.
+inline void unbind(machine& m, goroutine& g) noexcept {
+  m.locked_g = nullptr;
+  g.bound = nullptr;
+  g.flags &= static_cast<std::uint8_t>(~g_bound);
+}
+
+/// A goroutine ends that has not given its thread_lock back: what it has done to the thread stays, so no
+/// other goroutine gets that thread. `next` is what runs next; returns what may be switched to at once.
+inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) noexcept {
+  if (g.thread_locks == 0) [[likely]] {
+    return next;
+  }
+  g.thread_locks = 0;
+  if (!is_bound_to_thread(g)) {
+    return next;
+  }
+  unbind(m, g);
+  if (m.scheduler->clock.is_virtual()) {
+    return next;  // GB2
+  }
+  m.ends = true;
+  m.locked_g = &g;  // as for a goroutine that is locked there, g0 runs no other: see loop.hpp
+  m.pending = next;
+  return nullptr;
+}
+
+/// E1 and E2 of what has more to do than to end: a handle, values of its own, a thread of its own.
+[[noreturn]] THRUM_NOINLINE inline void end_with_more(goroutine& g) noexcept {
+  if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
+    base::fatal(
+        "a goroutine ended inside fork_join, parallel_for or parallel_reduce; without exceptions "
+        "it must return from there: let the function return instead of this_goroutine::exit");
+  }
+  for (;;) {
+    // Each time: the destructor of a result may have made some.
+    if (g.locals != nullptr) [[unlikely]] {
+      destroy_locals(g.locals);
+    }
+    machine* const m = &enter_scheduler(*current_m());
+    // relaxed: only a handle changes it now, and if there is none it stays `none`
+    if (g.join.load(relaxed) == join_state::none) {
+      goroutine* const next = take_next(*m);
+      leave(*m, let_go_of_thread(*m, g, next), &commit_end, nullptr, true);
+    }
+    g.join_lock.lock();
+    const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: under the lock
+    wait_point* joiner = take_joiner_locked(g);
+    g.join_lock.unlock();
+    if (detached) {
+      leave_scheduler(*m);
+      g.discard_result(g);
+      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
+      continue;
+    }
+    goroutine* next = nullptr;
+    // relaxed: only a hint; a P that is asked for something goes through g0
+    if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
+        m->p->attention.load(relaxed) == 0 && !is_in_background(*joiner->g)) {
+      next = joiner->g;
+      joiner = nullptr;
+    } else {
+      next = take_next(*m);
+    }
+    // Returns only if the handle has let go meanwhile.
+    next = let_go_of_thread(*m, g, next);
+    leave_scheduler(leave(*m, next, &commit_end_joined, joiner, true));
+  }
+}
+
+/// E1 and E2. Does not return.
+[[noreturn]] inline void end_goroutine(goroutine& g) noexcept {
+  // relaxed: only a handle changes it, and if there is none it stays `none`
+  if (g.forks != nullptr || g.locals != nullptr || g.thread_locks != 0 ||
+      g.join.load(relaxed) != join_state::none) {
+    end_with_more(g);
+  }
+  machine& m = enter_scheduler(*current_m());
+  leave(m, take_next(m), &commit_end, nullptr, true);
+  __builtin_unreachable();
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/start/request_stop.hpp ----
+//
+// How the library requests a stop: callbacks of the user's run in the goroutine that does.
+#ifndef THRUM_DETAIL_START_REQUEST_STOP_HPP
+#define THRUM_DETAIL_START_REQUEST_STOP_HPP
+
+#include <stop_token>
+
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+/// std::stop_callback tells by the thread whether it is destroyed inside its own call. So a
+/// goroutine must not change threads while it requests a stop, nor another one run on its thread
+/// meanwhile: callbacks may wait. But they may not throw, so nothing cancels them. Whether this call
+/// was the first.
+THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::go_detail
+
+#endif
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace go_detail {
+
+using namespace base::orders;
+using namespace sched;
+
+/// Where a spawned goroutine leaves what came of it.
+template <class R>
+struct result_slot {
+  // A reference is kept as a pointer, nothing as a flag.
+  using stored =
+      std::conditional_t<std::is_void_v<R>, std::monostate,
+                         std::conditional_t<std::is_reference_v<R>,
+                                            std::add_pointer_t<std::remove_reference_t<R>>, R>>;
+  std::optional<stored> value;
+  std::exception_ptr error;
+  bool exited = false;  // by goroutine_exit: no value, no error
+};
+
+/// Says, once in a process, that the exception that has left a goroutine was dropped.
+[[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
+
+/// Before the slot of a goroutine that was not joined is destroyed.
+template <class R>
+void report_if_lost([[maybe_unused]] const goroutine& g,
+                    [[maybe_unused]] const result_slot<R>& slot) noexcept {
+#if THRUM_EXCEPTIONS
+  if (slot.error != nullptr) [[unlikely]] {
+    report_lost(g, slot.error);
+  }
+#endif
+}
+
+/// What a handle does with the goroutine that it holds.
+class join_protocol {
+ public:
+  static bool done(const goroutine& g) noexcept {
+    return g.join.load(acquire) == join_state::done;  // [join.done <] the result
+  }
+
+  /// Until it has ended or `deadline` has passed. A wait that may not be cancelled returns
+  /// `notified` or `timed_out` only.
+  static wake_cause wait(goroutine& target, bool cancellable, std::int64_t deadline) noexcept {
+    section here;
+    wait_point point;
+    point.g = here.g();
+    point.object = &target;
+    point.withdraw = &withdraw;
+    target.join_lock.lock();
+    if (target.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
+      target.join_lock.unlock();
+      return wake_cause::notified;
+    }
+    target.joiner = &point;
+    return sched::wait(here, point, target.join_lock, {wait_reason::join, cancellable, deadline});
+  }
+
+  /// Lets go of a goroutine that may still run. False: it is done, and the handle must release it.
+  static bool detach(goroutine& g) noexcept {
+    const section here;
+    scoped guard(g.join_lock);
+    if (g.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
+      return false;
+    }
+    g.join.store(join_state::detached, relaxed);  // relaxed: under the lock
+    return true;
+  }
+
+  /// Gives a goroutine back that is done.
+  static void release(goroutine& g) noexcept {
+    {
+      const section here;
+      machine* const m = here.m();
+      if (m != nullptr && m->scheduler->pool == g.pool) [[likely]] {
+        g.join.store(join_state::none, relaxed);  // relaxed: the handle owns it alone
+        recycle(*m, g);
+        return;
+      }
+    }
+    g.pool->put_from_handle(g);
+  }
+
+ private:
+  static withdrawal withdraw(wait_point& point, bool locked) noexcept {
+    goroutine& target = *static_cast<goroutine*>(point.object);
+    return unlink_under(target.join_lock, locked, [&]() noexcept {
+      const bool waits = target.joiner == &point;
+      if (waits) {
+        target.joiner = nullptr;
+      }
+      return waits;
+    });
+  }
+};
+
+}  // namespace go_detail
+
+/// A goroutine that was started by spawn, and its result. Move-only; the destructor requests a stop, if
+/// the goroutine was given a token, and joins, as std::jthread's does. For one thread at a time.
+template <class T>
+class [[nodiscard]] join_handle {
+ public:
+  join_handle() noexcept = default;
+  join_handle(join_handle&& other) noexcept
+      : g_(std::exchange(other.g_, nullptr)),
+        result_(std::exchange(other.result_, nullptr)),
+        id_(other.id_),
+        stop_(std::move(other.stop_)) {}
+  join_handle& operator=(join_handle&& other) noexcept {
+    if (this != &other) {
+      join_handle old(std::move(*this));
+      g_ = std::exchange(other.g_, nullptr);
+      result_ = std::exchange(other.result_, nullptr);
+      id_ = other.id_;
+      stop_ = std::move(other.stop_);
+    }
+    return *this;
+  }
+  ~join_handle() {
+    if (joinable()) {
+      request_stop();
+      // Not a cancellation point: a destructor cannot throw.
+      go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
+      go_detail::report_if_lost(*g_, *result_);
+      give_back();
+    }
+  }
+
+  /// Waits for the goroutine to end and returns its result, or throws the exception that left it.
+  /// Afterwards the handle is empty. If the goroutine was ended by this_goroutine::exit or by its
+  /// runtime's stop there is no result: throws goroutine_exit inside a goroutine, usage_error
+  /// elsewhere. usage_error on an empty handle. A cancellation point.
+  T join();
+
+  /// Whether the goroutine has ended. False for an empty handle. Does not block.
+  bool done() const noexcept { return joinable() && go_detail::join_protocol::done(*g_); }
+
+  /// Whether there is a goroutine to join.
+  bool joinable() const noexcept { return g_ != nullptr; }
+
+  /// Lets the goroutine run on by itself; its result, or the exception that leaves it, is dropped. The
+  /// first exception of a process that is lost so, or by the destructor, is reported on standard error.
+  /// usage_error on an empty handle.
+  void detach();
+
+  /// The goroutine's id, also after join; 0 for a handle that never had one.
+  goroutine_id id() const noexcept { return id_; }
+
+  /// Waits until the goroutine has ended or the time has come; true if it has ended. usage_error
+  /// on an empty handle. A cancellation point.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
+    return wait_until_ns(time_detail::deadline_after(time));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> when) {
+    return time_detail::retry_until(
+        when, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
+  }
+
+  /// Waits until the goroutine has ended or a stop is requested; true if it has ended. usage_error on
+  /// an empty handle. A cancellation point.
+  template <stop_condition Stop>
+  [[nodiscard]] bool wait(const Stop& stop) {
+    return stop_detail::until_stopped(
+        stop, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
+  }
+
+  /// Requests the stop of the token that spawn has given to the function; false if it was requested
+  /// before, or there is none. Callbacks run in the calling goroutine or thread, which keeps its thread
+  /// meanwhile. Does not block otherwise.
+  bool request_stop() noexcept {
+    return stop_.stop_possible() && go_detail::request_stop_here(stop_);
+  }
+  /// The source of that token; one without a state if spawn has given none. Also after join and
+  /// detach.
+  std::stop_source get_stop_source() const noexcept { return stop_; }
+  /// A token of it.
+  std::stop_token get_stop_token() const noexcept { return stop_.get_token(); }
+
+  /// For spawn.
+  void stop_by(std::stop_source source) noexcept { stop_ = std::move(source); }
+
+  /// For spawn.
+  join_handle(sched::goroutine& g, go_detail::result_slot<T>& result) noexcept
+      : g_(&g), result_(&result), id_(g.id) {}
+
+  /// For select: null for an empty handle.
+  sched::goroutine* target() const noexcept { return g_; }
+
+ private:
+  void must_be_joinable(const char* message) const {
+    if (!joinable()) {
+      base::throw_usage(message);
+    }
+  }
+
+  bool wait_until_ns(std::int64_t deadline) {
+    must_be_joinable(
+        "join_handle::wait_for: the handle is empty; it was joined, detached or moved");
+    const auto cause = go_detail::join_protocol::wait(*g_, true, deadline);
+    sched::exit_if_cancelled(cause);
+    return cause == sched::wake_cause::notified;
+  }
+
+  void give_back() noexcept {
+    std::destroy_at(result_);
+    go_detail::join_protocol::release(*std::exchange(g_, nullptr));
+    result_ = nullptr;
+  }
+
+  sched::goroutine* g_ = nullptr;
+  go_detail::result_slot<T>* result_ = nullptr;
+  goroutine_id id_ = 0;
+  std::stop_source stop_{std::nostopstate};
+};
+
+template <class T>
+T join_handle<T>::join() {
+  must_be_joinable("join_handle::join: the handle is empty; it was joined, detached or moved");
+  sched::exit_if_cancelled(go_detail::join_protocol::wait(*g_, true, sched::no_deadline));
+  // The result leaves the goroutine's stack before that is given back.
+  go_detail::result_slot<T> result = std::move(*result_);
+  give_back();
+#if THRUM_EXCEPTIONS
+  if (result.error) {
+    std::rethrow_exception(std::move(result.error));
+  }
+#endif
+  if (result.exited) {
+    if (sched::is_goroutine()) {
+      sched::exit_goroutine();
+    }
+    base::throw_usage(
+        "join_handle::join: the goroutine has no result; it was ended by this_goroutine::exit "
+        "or by its runtime's stop; let it return instead");
+  }
+  if constexpr (std::is_reference_v<T>) {
+    return static_cast<T>(**result.value);
+  } else if constexpr (!std::is_void_v<T>) {
+    return std::move(*result.value);
+  }
+}
+
+template <class T>
+void join_handle<T>::detach() {
+  must_be_joinable("join_handle::detach: the handle is empty; it was joined, detached or moved");
+  if (go_detail::join_protocol::detach(*g_)) {
+    g_ = nullptr;
+    result_ = nullptr;
+  } else {
+    go_detail::report_if_lost(*g_, *result_);
+    give_back();
+  }
+}
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -25768,6 +25584,142 @@ THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const How& how, F&&
 }}  // namespace thrum::THRUM_ABI
 
 #endif
+
+// ---- thrum/runtime.hpp ----
+//
+// The runtime: a scheduler with its threads, as an object.
+#ifndef THRUM_RUNTIME_HPP
+#define THRUM_RUNTIME_HPP
+
+// ---- thrum/debug/stats.hpp ----
+//
+// The figures of a scheduler.
+#ifndef THRUM_DEBUG_STATS_HPP
+#define THRUM_DEBUG_STATS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// The state of a runtime, collected while it runs. Each figure is exact at some moment of the
+/// collection; they are not of one instant.
+struct stats_snapshot {
+  unsigned procs = 0;                     ///< processors in force
+  unsigned idle_procs = 0;                ///< of them, without work
+  unsigned threads = 0;                   ///< OS threads that run goroutines
+  unsigned idle_threads = 0;              ///< of them, asleep
+  unsigned spinning = 0;                  ///< of them, searching for work
+  std::size_t global_queue = 0;           ///< goroutines in the global queue
+  std::size_t background_queue = 0;       ///< goroutines of background priority that wait to run
+  std::vector<std::size_t> local_queues;  ///< of each processor: ring and runnext
+  std::uint64_t goroutines = 0;           ///< alive
+  std::uint64_t runnable = 0;             ///< of them, on a queue
+  std::uint64_t running = 0;              ///< of them, on a processor
+  std::uint64_t waiting = 0;              ///< of them, parked
+  std::uint64_t in_syscall = 0;           ///< of them, inside blocking()
+  std::uint64_t created = 0;              ///< goroutines ever started
+  std::uint64_t finished = 0;             ///< goroutines that have ended
+  std::uint64_t switches = 0;             ///< times a goroutine was put on a processor
+  std::uint64_t steals = 0;               ///< goroutines that changed processors by stealing
+  std::uint64_t preemptions = 0;          ///< time slices that were cut
+  std::uint64_t signals = 0;              ///< sent to threads to cut them
+  std::uint64_t exchanges = 0;  ///< slices cut when no thread was free: one such for another
+  std::uint64_t hand_offs = 0;  ///< processors taken from blocking() that lasted
+  std::uint64_t retakes = 0;    ///< processors taken from other calls that blocked
+  std::uint64_t stopped_without_p = 0;   ///< threads that computed after that, and had to wait
+  std::uint64_t timers = 0;              ///< timers armed
+  std::uint64_t timers_fired = 0;        ///< timers that came due
+  std::uint64_t polled_descriptors = 0;  ///< goroutines parked on descriptors
+  std::size_t stack_bytes = 0;           ///< address space reserved for stacks, used or not
+};
+
+namespace debug {
+
+stats_snapshot collect(sched::runtime_scheduler& scheduler);
+
+}  // namespace debug
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
+// ---- thrum/detail/base/owner.hpp ----
+//
+// A pointer that owns its object, for members whose type is only declared where they stand.
+//
+// std::unique_ptr does the same; but each type that it points to costs a user's compiler 12 ms, of
+// the 600 that all standard headers here take, for deleters and tuples that are not needed here.
+#ifndef THRUM_DETAIL_BASE_OWNER_HPP
+#define THRUM_DETAIL_BASE_OWNER_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Deletes what it points to. Move-only; null once moved from. T is complete where it is destroyed.
+template <class T>
+class owner {
+ public:
+  constexpr owner() noexcept = default;
+  /// Takes over what `new` has made; null is nothing.
+  explicit owner(T* object) noexcept : object_(object) {}
+  owner(owner&& other) noexcept : object_(other.release()) {}
+  owner& operator=(owner&& other) noexcept {
+    reset(other.release());
+    return *this;
+  }
+  ~owner() { delete object_; }
+
+  T* get() const noexcept { return object_; }
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+  /// Deletes the object and points to another, or to none.
+  void reset(T* other = nullptr) noexcept {
+    T* const before = object_;
+    object_ = other;
+    delete before;
+  }
+  /// Gives the object up without deleting it.
+  [[nodiscard]] T* release() noexcept {
+    T* const object = object_;
+    object_ = nullptr;
+    return object;
+  }
+
+ private:
+  T* object_ = nullptr;
+};
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif
+
+// ---- thrum/detail/debug/dump_form.hpp ----
+//
+// What a dump of goroutines shows.
+#ifndef THRUM_DETAIL_DEBUG_DUMP_FORM_HPP
+#define THRUM_DETAIL_DEBUG_DUMP_FORM_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What dump_goroutines writes.
+enum class dump_form : std::uint8_t {
+  full,    ///< each goroutine with its callers
+  counts,  ///< how many there are of each kind
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
+// ---- thrum/on_host.hpp ----
+//
+// Goroutines that run on one thread only, that of the host: for windows and graphics.
+#ifndef THRUM_ON_HOST_HPP
+#define THRUM_ON_HOST_HPP
 
 #include <functional>
 #include <type_traits>
@@ -26576,7 +26528,7 @@ struct context_function : base::list_node<context_function> {
 
 #endif
 
-// ---- thrum/context/node.hpp ----
+// ---- thrum/detail/context/node.hpp ----
 //
 // The tree behind contexts: its nodes, their deadlines, how they are cancelled.
 //
@@ -26624,8 +26576,8 @@ struct context_function : base::list_node<context_function> {
 //        it found. No code of a user runs before.
 //
 // Source: Go, src/context/context.go, which arms a timer for each deadline.
-#ifndef THRUM_CONTEXT_NODE_HPP
-#define THRUM_CONTEXT_NODE_HPP
+#ifndef THRUM_DETAIL_CONTEXT_NODE_HPP
+#define THRUM_DETAIL_CONTEXT_NODE_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -26848,6 +26800,265 @@ class context_clock_node final : public context_node {
 
 #endif
 
+// ---- thrum/detail/start/stoppable.hpp ----
+//
+// How a stop that is passed to `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on ends the wait.
+#ifndef THRUM_DETAIL_START_STOPPABLE_HPP
+#define THRUM_DETAIL_START_STOPPABLE_HPP
+
+// ---- thrum/detail/sched/run/io_deadline.hpp ----
+//
+// How a call of input or output that was given a stop hands it down to the waits that it is made of.
+//
+// The call sets a stop_watch that ends_io for its caller, and calls the form without a stop. Each wait
+// for input or output on the way down asks by an io_deadline whether its caller has one. So no
+// function in between has an argument for it, and a stream that stands before another one, also one
+// of a program, is ended with what it waits for. Waits of other kinds, for a lock for instance, are
+// not ended.
+#ifndef THRUM_DETAIL_SCHED_RUN_IO_DEADLINE_HPP
+#define THRUM_DETAIL_SCHED_RUN_IO_DEADLINE_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The deadline of a wait for input or output, together with the stop of the caller's call, if there
+/// is one. Lives in the caller's frame, for one wait or several; meanwhile there is no other one. It
+/// is a stop_condition, so that primitives can wait with it: they end at the deadline, too.
+class io_deadline {
+ public:
+  io_deadline(const section& here, std::int64_t deadline) noexcept
+      : watch_(watch_of(here)), until_(deadline) {
+    if (watch_ != nullptr) [[unlikely]] {
+      stop_deadline_ = watch_->deadline;
+      if (deadline < stop_deadline_) {
+        watch_->deadline = deadline;
+      }
+      until_ = until_stopped;
+    }
+  }
+  explicit io_deadline(std::int64_t deadline) noexcept : io_deadline(section(), deadline) {}
+  io_deadline(const io_deadline&) = delete;
+  io_deadline& operator=(const io_deadline&) = delete;
+  ~io_deadline() {
+    if (watch_ != nullptr) [[unlikely]] {
+      watch_->deadline = stop_deadline_;
+    }
+  }
+
+  /// What to pass to a wait as its deadline.
+  std::int64_t until() const noexcept { return until_; }
+
+  /// The earliest moment at which the wait ends by itself.
+  std::int64_t moment() const noexcept { return watch_ != nullptr ? watch_->deadline : until_; }
+
+  /// Whether the caller's call was told to stop, or the deadline of its stop has passed.
+  bool is_stopped() const noexcept {
+    if (watch_ == nullptr) [[likely]] {
+      return false;
+    }
+    const bool is_over = watch_->is_requested() ||
+                         (stop_deadline_ != no_deadline && stop_deadline_ <= traits::now());
+    watch_->has_ended_io = watch_->has_ended_io || is_over;
+    return is_over;
+  }
+
+  // As of a std::stop_token.
+  bool stop_requested() const noexcept { return is_stopped(); }
+  bool stop_possible() const noexcept { return watch_ != nullptr; }
+
+ private:
+  static stop_watch* watch_of(const section& here) noexcept {
+    const goroutine* const g = here.g();
+    stop_watch* const watch = g != nullptr ? g->stop : current_stop_watch(here);
+    return watch != nullptr && watch->ends_io ? watch : nullptr;
+  }
+
+  stop_watch* const watch_;  // in a frame below; used by its owner only, but for requests
+  std::int64_t until_;
+  std::int64_t stop_deadline_ = no_deadline;
+};
+
+/// Whether the caller's call of input or output was given a stop, which has come.
+inline bool is_io_stopped() noexcept { return io_deadline(no_deadline).is_stopped(); }
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <concepts>
+#include <cstdint>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
+
+/// Of a wait that ends at deadline_of() by itself.
+template <stop_condition S>
+std::stop_token token_of(const S& stop) {
+  if constexpr (std::same_as<S, std::stop_token>) {
+    return stop;
+  } else if constexpr (requires { token_for_wait(stop); }) {
+    return token_for_wait(stop);
+  } else {
+    return stop.stop_token();
+  }
+}
+
+/// A context's deadline, which ends a wait also where nobody requests the stop for it.
+template <stop_condition S>
+std::int64_t deadline_of(const S& stop) {
+  if constexpr (requires { stop.deadline(); }) {
+    if (const auto when = stop.deadline()) {
+      return time_detail::deadline_at(*when);
+    }
+  }
+  return sched::no_deadline;
+}
+
+template <stop_condition S>
+bool is_over(const S& stop) {
+  if constexpr (requires { stop.cancelled(); }) {
+    return stop.cancelled();
+  } else {
+    return token_of(stop).stop_requested();
+  }
+}
+
+/// In its life the caller's waits until_stopped end with a request of the token, or at a deadline.
+class stoppable {
+ public:
+  stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)
+      : watch_(deadline, of_io), callback_(std::move(token), request{&watch_}) {
+    const sched::section here;
+    before_ = sched::exchange_stop_watch(here, &watch_);
+  }
+  stoppable(const stoppable&) = delete;
+  stoppable& operator=(const stoppable&) = delete;
+  ~stoppable() {
+    const sched::section here;
+    sched::exchange_stop_watch(here, before_);
+  }
+
+  /// Of one for input and output: whether it has ended a wait.
+  bool has_ended_io() const noexcept { return watch_.has_ended_io; }
+
+ private:
+  struct request {
+    sched::stop_watch* of;
+    void operator()() const noexcept { of->request(); }
+  };
+
+  sched::stop_watch watch_;
+  sched::stop_watch* before_ = nullptr;
+  std::stop_callback<request> callback_;
+};
+
+template <stop_condition S, class Attempt, class TimedOut>
+auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out) {
+  if constexpr (std::same_as<S, sched::io_deadline>) {
+    return attempt(stop.until());
+  } else {
+    for (;;) {
+      auto result = [&] {
+        const stoppable here(token_of(stop), deadline_of(stop));
+        return attempt(sched::until_stopped);
+      }();
+      if (!timed_out(result) || is_over(stop)) {
+        return result;
+      }
+    }
+  }
+}
+
+template <stop_condition S, class Error, class Call>
+auto run_until_stopped(const S& stop, Error& error, Call call) {
+  for (;;) {
+    if (is_over(stop)) {
+      error = std::make_error_code(std::errc::operation_canceled);
+      return decltype(call())();
+    }
+    const stoppable here(token_of(stop), deadline_of(stop), true);
+    auto result = call();
+    if (!error || !here.has_ended_io() || is_over(stop)) {
+      return result;
+    }
+  }
+}
+
+/// Whether `deadline` has come, and not a stop before.
+template <stop_condition S>
+bool sleep_until(std::int64_t deadline, const S& stop) {
+  const std::int64_t own = deadline_of(stop);
+  for (;;) {
+    if (is_over(stop)) {
+      return false;
+    }
+    sched::wake_cause cause;
+    {
+      const stoppable here(token_of(stop), own < deadline ? own : deadline);
+      cause = sched::sleep_until(sched::until_stopped);
+    }
+    sched::exit_if_cancelled(cause);
+    if (deadline <= time_detail::time_now()) {
+      return true;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::stop_detail
+
+#endif
+
+// ---- thrum/errc.hpp ----
+//
+// The errors that this library decides itself, as std::error_code.
+//
+// The system has a number for a connection that timed out, ETIMEDOUT: the peer does not answer any
+// more. That a caller's own deadline has passed is something else, and another try may be worth it.
+// So that has a code of its own, and equals the same std::errc.
+#ifndef THRUM_ERRC_HPP
+#define THRUM_ERRC_HPP
+
+#include <atomic>
+#include <system_error>
+#include <type_traits>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What an operation of this library may fail with, besides the system's errors.
+enum class errc {
+  /// The deadline or the time-out that the caller has set passed first. As a std::error_code it
+  /// equals std::errc::timed_out; so does the system's own ETIMEDOUT, which does not equal this.
+  deadline_exceeded = 1,
+  /// A stream has ended in the middle of what was to be read from it.
+  unexpected_end = 2,
+};
+
+namespace base {
+
+/// What error_category() returns, where another shared object has one already: categories are told
+/// apart by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
+inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
+
+}  // namespace base
+
+/// The category of errc, called "thrum".
+THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept;
+
+/// Makes `error == thrum::errc::deadline_exceeded` work.
+inline std::error_code make_error_code(errc error) noexcept {
+  return {static_cast<int>(error), error_category()};
+}
+
+}}  // namespace thrum::THRUM_ABI
+
+template <>
+struct std::is_error_code_enum<thrum::errc> : std::true_type {};
+
+#endif  // THRUM_ERRC_HPP
+
 // ---- thrum/select.hpp ----
 //
 // select: waits for several channel operations, carries out one of them.
@@ -26862,7 +27073,7 @@ class context_clock_node final : public context_node {
 #ifndef THRUM_SELECT_HPP
 #define THRUM_SELECT_HPP
 
-// ---- thrum/select/cases.hpp ----
+// ---- thrum/detail/select/cases.hpp ----
 //
 // The cases of a select: what each contributes to the engine, and what it does when chosen.
 //
@@ -26877,10 +27088,10 @@ class context_clock_node final : public context_node {
 //               block, or select again. What was received goes with the end of the handler.
 // Between prepare() and release() the engine may read `operation()` and, for a blocked select,
 // others may write through its slot under the channel's lock.
-#ifndef THRUM_SELECT_CASES_HPP
-#define THRUM_SELECT_CASES_HPP
+#ifndef THRUM_DETAIL_SELECT_CASES_HPP
+#define THRUM_DETAIL_SELECT_CASES_HPP
 
-// ---- thrum/select/engine.hpp ----
+// ---- thrum/detail/select/engine.hpp ----
 //
 // How one of several channel operations is chosen, whatever the types of their elements.
 //
@@ -26917,8 +27128,8 @@ class context_clock_node final : public context_node {
 // not.
 //
 // Sources: Go, src/runtime/select.go. Checked by select_test.cpp and Go's own tests, re-created.
-#ifndef THRUM_SELECT_ENGINE_HPP
-#define THRUM_SELECT_ENGINE_HPP
+#ifndef THRUM_DETAIL_SELECT_ENGINE_HPP
+#define THRUM_DETAIL_SELECT_ENGINE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -27361,7 +27572,7 @@ concept is_select_case = std::is_base_of_v<select_case_base, Case>;
 
 #endif
 
-// ---- thrum/select/signal_cases.hpp ----
+// ---- thrum/detail/select/signal_cases.hpp ----
 //
 // The cases of a select that wait for something else than a channel: a requested stop, the end of a
 // goroutine.
@@ -27369,8 +27580,8 @@ concept is_select_case = std::is_base_of_v<select_case_base, Case>;
 // To the engine each is a receive from a channel of its own, which lives from prepare() to
 // release(). Whatever happens closes that channel; so what can happen needs no place in the engine,
 // and the engine no other kind of operation.
-#ifndef THRUM_SELECT_SIGNAL_CASES_HPP
-#define THRUM_SELECT_SIGNAL_CASES_HPP
+#ifndef THRUM_DETAIL_SELECT_SIGNAL_CASES_HPP
+#define THRUM_DETAIL_SELECT_SIGNAL_CASES_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -27956,217 +28167,6 @@ THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases);
 
 #endif
 
-// ---- thrum/stoppable.hpp ----
-//
-// How a stop that is passed to `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on ends the wait.
-#ifndef THRUM_STOPPABLE_HPP
-#define THRUM_STOPPABLE_HPP
-
-// ---- thrum/sched/run/io_deadline.hpp ----
-//
-// How a call of input or output that was given a stop hands it down to the waits that it is made of.
-//
-// The call sets a stop_watch that ends_io for its caller, and calls the form without a stop. Each wait
-// for input or output on the way down asks by an io_deadline whether its caller has one. So no
-// function in between has an argument for it, and a stream that stands before another one, also one
-// of a program, is ended with what it waits for. Waits of other kinds, for a lock for instance, are
-// not ended.
-#ifndef THRUM_SCHED_RUN_IO_DEADLINE_HPP
-#define THRUM_SCHED_RUN_IO_DEADLINE_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The deadline of a wait for input or output, together with the stop of the caller's call, if there
-/// is one. Lives in the caller's frame, for one wait or several; meanwhile there is no other one. It
-/// is a stop_condition, so that primitives can wait with it: they end at the deadline, too.
-class io_deadline {
- public:
-  io_deadline(const section& here, std::int64_t deadline) noexcept
-      : watch_(watch_of(here)), until_(deadline) {
-    if (watch_ != nullptr) [[unlikely]] {
-      stop_deadline_ = watch_->deadline;
-      if (deadline < stop_deadline_) {
-        watch_->deadline = deadline;
-      }
-      until_ = until_stopped;
-    }
-  }
-  explicit io_deadline(std::int64_t deadline) noexcept : io_deadline(section(), deadline) {}
-  io_deadline(const io_deadline&) = delete;
-  io_deadline& operator=(const io_deadline&) = delete;
-  ~io_deadline() {
-    if (watch_ != nullptr) [[unlikely]] {
-      watch_->deadline = stop_deadline_;
-    }
-  }
-
-  /// What to pass to a wait as its deadline.
-  std::int64_t until() const noexcept { return until_; }
-
-  /// The earliest moment at which the wait ends by itself.
-  std::int64_t moment() const noexcept { return watch_ != nullptr ? watch_->deadline : until_; }
-
-  /// Whether the caller's call was told to stop, or the deadline of its stop has passed.
-  bool is_stopped() const noexcept {
-    if (watch_ == nullptr) [[likely]] {
-      return false;
-    }
-    const bool is_over = watch_->is_requested() ||
-                         (stop_deadline_ != no_deadline && stop_deadline_ <= traits::now());
-    watch_->has_ended_io = watch_->has_ended_io || is_over;
-    return is_over;
-  }
-
-  // As of a std::stop_token.
-  bool stop_requested() const noexcept { return is_stopped(); }
-  bool stop_possible() const noexcept { return watch_ != nullptr; }
-
- private:
-  static stop_watch* watch_of(const section& here) noexcept {
-    const goroutine* const g = here.g();
-    stop_watch* const watch = g != nullptr ? g->stop : current_stop_watch(here);
-    return watch != nullptr && watch->ends_io ? watch : nullptr;
-  }
-
-  stop_watch* const watch_;  // in a frame below; used by its owner only, but for requests
-  std::int64_t until_;
-  std::int64_t stop_deadline_ = no_deadline;
-};
-
-/// Whether the caller's call of input or output was given a stop, which has come.
-inline bool is_io_stopped() noexcept { return io_deadline(no_deadline).is_stopped(); }
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <concepts>
-#include <cstdint>
-#include <stop_token>
-#include <system_error>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
-
-/// Of a wait that ends at deadline_of() by itself.
-template <stop_condition S>
-std::stop_token token_of(const S& stop) {
-  if constexpr (std::same_as<S, std::stop_token>) {
-    return stop;
-  } else if constexpr (requires { token_for_wait(stop); }) {
-    return token_for_wait(stop);
-  } else {
-    return stop.stop_token();
-  }
-}
-
-/// A context's deadline, which ends a wait also where nobody requests the stop for it.
-template <stop_condition S>
-std::int64_t deadline_of(const S& stop) {
-  if constexpr (requires { stop.deadline(); }) {
-    if (const auto when = stop.deadline()) {
-      return time_detail::deadline_at(*when);
-    }
-  }
-  return sched::no_deadline;
-}
-
-template <stop_condition S>
-bool is_over(const S& stop) {
-  if constexpr (requires { stop.cancelled(); }) {
-    return stop.cancelled();
-  } else {
-    return token_of(stop).stop_requested();
-  }
-}
-
-/// In its life the caller's waits until_stopped end with a request of the token, or at a deadline.
-class stoppable {
- public:
-  stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)
-      : watch_(deadline, of_io), callback_(std::move(token), request{&watch_}) {
-    const sched::section here;
-    before_ = sched::exchange_stop_watch(here, &watch_);
-  }
-  stoppable(const stoppable&) = delete;
-  stoppable& operator=(const stoppable&) = delete;
-  ~stoppable() {
-    const sched::section here;
-    sched::exchange_stop_watch(here, before_);
-  }
-
-  /// Of one for input and output: whether it has ended a wait.
-  bool has_ended_io() const noexcept { return watch_.has_ended_io; }
-
- private:
-  struct request {
-    sched::stop_watch* of;
-    void operator()() const noexcept { of->request(); }
-  };
-
-  sched::stop_watch watch_;
-  sched::stop_watch* before_ = nullptr;
-  std::stop_callback<request> callback_;
-};
-
-template <stop_condition S, class Attempt, class TimedOut>
-auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out) {
-  if constexpr (std::same_as<S, sched::io_deadline>) {
-    return attempt(stop.until());
-  } else {
-    for (;;) {
-      auto result = [&] {
-        const stoppable here(token_of(stop), deadline_of(stop));
-        return attempt(sched::until_stopped);
-      }();
-      if (!timed_out(result) || is_over(stop)) {
-        return result;
-      }
-    }
-  }
-}
-
-template <stop_condition S, class Error, class Call>
-auto run_until_stopped(const S& stop, Error& error, Call call) {
-  for (;;) {
-    if (is_over(stop)) {
-      error = std::make_error_code(std::errc::operation_canceled);
-      return decltype(call())();
-    }
-    const stoppable here(token_of(stop), deadline_of(stop), true);
-    auto result = call();
-    if (!error || !here.has_ended_io() || is_over(stop)) {
-      return result;
-    }
-  }
-}
-
-/// Whether `deadline` has come, and not a stop before.
-template <stop_condition S>
-bool sleep_until(std::int64_t deadline, const S& stop) {
-  const std::int64_t own = deadline_of(stop);
-  for (;;) {
-    if (is_over(stop)) {
-      return false;
-    }
-    sched::wake_cause cause;
-    {
-      const stoppable here(token_of(stop), own < deadline ? own : deadline);
-      cause = sched::sleep_until(sched::until_stopped);
-    }
-    sched::exit_if_cancelled(cause);
-    if (deadline <= time_detail::time_now()) {
-      return true;
-    }
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::stop_detail
-
-#endif
-
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -28417,7 +28417,7 @@ template <class F = select_detail::no_handler>
 #ifndef THRUM_FORK_JOIN_HPP
 #define THRUM_FORK_JOIN_HPP
 
-// ---- thrum/sched/run/fork.hpp ----
+// ---- thrum/detail/sched/run/fork.hpp ----
 //
 // Forks: work in two halves, of which one is run at once and the other by anybody who has nothing
 // better to do.
@@ -28486,8 +28486,8 @@ template <class F = select_detail::no_handler>
 //
 // Sources: Frigo, Leiserson and Randall 1998 (work first); Wagner and Calder 1993 (leapfrogging).
 // Checked by tests/unit/sched/run/fork_test.cpp and tests/unit/fork_join_test.cpp.
-#ifndef THRUM_SCHED_RUN_FORK_HPP
-#define THRUM_SCHED_RUN_FORK_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_FORK_HPP
+#define THRUM_DETAIL_SCHED_RUN_FORK_HPP
 
 #include <cstdint>
 
@@ -29296,21 +29296,21 @@ class goroutine_local {
 #ifndef THRUM_GROUP_HPP
 #define THRUM_GROUP_HPP
 
-// ---- thrum/group/each.hpp ----
+// ---- thrum/detail/group/each.hpp ----
 //
 // task_group::map and task_group::first_success: a goroutine for each element of a range. `Group` is
 // task_group, which includes this file.
 //
 // The caller walks the range and starts the goroutines, and waits where the limit is reached: so a
 // range may be a stream, and results lie in a deque, whose elements stay where they are as it grows.
-#ifndef THRUM_GROUP_EACH_HPP
-#define THRUM_GROUP_EACH_HPP
+#ifndef THRUM_DETAIL_GROUP_EACH_HPP
+#define THRUM_DETAIL_GROUP_EACH_HPP
 
-// ---- thrum/sync/kept_result.hpp ----
+// ---- thrum/detail/sync/kept_result.hpp ----
 //
 // What came of a function, kept for others than its caller: once_value, singleflight, task_group.
-#ifndef THRUM_SYNC_KEPT_RESULT_HPP
-#define THRUM_SYNC_KEPT_RESULT_HPP
+#ifndef THRUM_DETAIL_SYNC_KEPT_RESULT_HPP
+#define THRUM_DETAIL_SYNC_KEPT_RESULT_HPP
 
 #include <exception>
 #include <functional>
@@ -29403,12 +29403,12 @@ void rethrow_kept([[maybe_unused]] const go_detail::result_slot<R>& slot) {
 #ifndef THRUM_SYNC_MUTEX_HPP
 #define THRUM_SYNC_MUTEX_HPP
 
-// ---- thrum/sync/mutex_queue.hpp ----
+// ---- thrum/detail/sync/mutex_queue.hpp ----
 //
 // The word of a mutex, which holds the list of its waiters: see the head of mutex.hpp, whose
 // definitions have the bodies. What a waiter is stands in mutex_waiter.hpp, for those only.
-#ifndef THRUM_SYNC_MUTEX_QUEUE_HPP
-#define THRUM_SYNC_MUTEX_QUEUE_HPP
+#ifndef THRUM_DETAIL_SYNC_MUTEX_QUEUE_HPP
+#define THRUM_DETAIL_SYNC_MUTEX_QUEUE_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -30336,12 +30336,12 @@ class task_group {
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
 
-// ---- thrum/base/message.hpp ----
+// ---- thrum/detail/base/message.hpp ----
 //
 // Texts of messages, put together where nothing may allocate: in a signal handler, in a thread that
 // holds malloc's lock, on a stack that has nearly overflowed.
-#ifndef THRUM_BASE_MESSAGE_HPP
-#define THRUM_BASE_MESSAGE_HPP
+#ifndef THRUM_DETAIL_BASE_MESSAGE_HPP
+#define THRUM_DETAIL_BASE_MESSAGE_HPP
 
 #include <concepts>
 #include <cstddef>
@@ -30422,7 +30422,7 @@ class message {
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_MESSAGE_HPP
+#endif  // THRUM_DETAIL_BASE_MESSAGE_HPP
 
 // ---- thrum/io/descriptor.hpp ----
 //
@@ -30433,7 +30433,7 @@ class message {
 #ifndef THRUM_IO_DESCRIPTOR_HPP
 #define THRUM_IO_DESCRIPTOR_HPP
 
-// ---- thrum/sched/io/io_operation.hpp ----
+// ---- thrum/detail/sched/io/io_operation.hpp ----
 //
 // An operation that the system completes by itself, and the goroutine that waits for it.
 //
@@ -30445,10 +30445,10 @@ class message {
 //
 // Who watches the side (poll_watch.hpp) is told nothing of it: what it has taken is not there for
 // others, and of what it has left the system tells them.
-#ifndef THRUM_SCHED_IO_IO_OPERATION_HPP
-#define THRUM_SCHED_IO_IO_OPERATION_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
+#define THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
 
-// ---- thrum/sched/io/poll_desc.hpp ----
+// ---- thrum/detail/sched/io/poll_desc.hpp ----
 //
 // What the scheduler knows of a descriptor: its waiters, its users, its deadlines.
 //
@@ -30479,8 +30479,8 @@ class message {
 // (an error of the old descriptor) and 45211. Go has two words that waiter and event exchange by
 // compare-and-swap, a word of counts, and a lock for the deadlines; here one spin lock does for all
 // of it, at the same number of locked instructions.
-#ifndef THRUM_SCHED_IO_POLL_DESC_HPP
-#define THRUM_SCHED_IO_POLL_DESC_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_DESC_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_DESC_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -30585,7 +30585,7 @@ struct completing_wait {
 
 #endif
 
-// ---- thrum/sched/io/poll_wait.hpp ----
+// ---- thrum/detail/sched/io/poll_wait.hpp ----
 //
 // Using a descriptor and waiting for it, while others close it or move its deadlines.
 //
@@ -30618,8 +30618,8 @@ struct completing_wait {
 // life, or until that runtime ends: then with that of the next. A thread outside of any runtime can
 // wait, too; if nothing else has registered the descriptor it asks the system itself, and looks
 // every 10 ms whether it was closed.
-#ifndef THRUM_SCHED_IO_POLL_WAIT_HPP
-#define THRUM_SCHED_IO_POLL_WAIT_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_WAIT_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_WAIT_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -31259,7 +31259,7 @@ class stream_reading {
 
   // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
   // done. Bytes that a call has not returned are still to be read. To be included for these, if not by
-  // <thrum.hpp>: <thrum/stoppable.hpp>.
+  // <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 
   /// read until a stop; `buffer` and `error` as there.
   template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
@@ -31409,7 +31409,7 @@ class stream_writing {
   }
 
   /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how
-  /// much was written before. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// much was written before. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write(const Bytes& bytes, const Stop& stop, Error&... error) {
     std::size_t done = 0;
@@ -31957,7 +31957,7 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
   }
 
   /// The same until a stop: then std::errc::operation_canceled, and what was not written stays in the
-  /// buffer. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// buffer. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   bool flush(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return flush(code); };
@@ -32734,7 +32734,7 @@ std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
 }
 /// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
 /// how much was written before. What was read and is not written by then is lost, as above. To be
-/// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   io_detail::copying all(from, to);
@@ -32888,12 +32888,12 @@ class directory_walk {
 #ifndef THRUM_IO_EXEC_HPP
 #define THRUM_IO_EXEC_HPP
 
-// ---- thrum/io/child_process.hpp ----
+// ---- thrum/detail/io/child_process.hpp ----
 //
 // A child of this process, from its start until it has been reaped, and how it ended. What is done
 // with it is in process.hpp, and the essay too.
-#ifndef THRUM_IO_CHILD_PROCESS_HPP
-#define THRUM_IO_CHILD_PROCESS_HPP
+#ifndef THRUM_DETAIL_IO_CHILD_PROCESS_HPP
+#define THRUM_DETAIL_IO_CHILD_PROCESS_HPP
 
 #include <chrono>
 #include <cstdint>
@@ -32987,7 +32987,7 @@ class child_process : public base::list_node<child_process> {
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
 
-#endif  // THRUM_IO_CHILD_PROCESS_HPP
+#endif  // THRUM_DETAIL_IO_CHILD_PROCESS_HPP
 
 // ---- thrum/io/process.hpp ----
 //
@@ -33021,6 +33021,58 @@ class child_process : public base::list_node<child_process> {
 // What not: the mask of signals, handlers, threads, goroutines.
 #ifndef THRUM_IO_PROCESS_HPP
 #define THRUM_IO_PROCESS_HPP
+
+// ---- thrum/detail/io/redirect.hpp ----
+//
+// redirect: what a child process has for its standard input, output or error.
+#ifndef THRUM_DETAIL_IO_REDIRECT_HPP
+#define THRUM_DETAIL_IO_REDIRECT_HPP
+
+#include <string>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+/// One of these for each stream of a child.
+class redirect {
+ public:
+  /// The same as ours.
+  redirect() noexcept = default;
+  static redirect inherit() { return {}; }
+  /// Nothing to read; what is written disappears.
+  static redirect null() { return {kind::path, os::null_device, open_mode::read_write}; }
+  /// A pipe, whose other end is the process object's in(), out() or err().
+  static redirect pipe() { return {kind::pipe, {}, {}}; }
+  /// A file, opened here; a relative path counts from our directory.
+  static redirect to_file(std::string path, open_mode mode = open_mode::write | open_mode::create |
+                                                             open_mode::truncate);
+  static redirect from_file(std::string path);
+  /// An open descriptor, which stays the caller's and must stay open until spawn() has returned. It
+  /// should be in blocking mode: most programs expect that.
+  static redirect to(native_handle_type fd);
+  /// For standard error: the same as standard output.
+  static redirect to_output() { return {kind::output, {}, {}}; }
+
+  /// Which of the ways above was chosen: pipe(), to_output().
+  bool is_pipe() const noexcept { return kind_ == kind::pipe; }
+  bool is_output() const noexcept { return kind_ == kind::output; }
+
+ private:
+  friend class child_streams;
+  enum class kind { inherit, path, pipe, descriptor, output };
+
+  redirect(kind what, std::string path, open_mode mode)
+      : kind_(what), path_(std::move(path)), mode_(mode) {}
+
+  kind kind_ = kind::inherit;
+  std::string path_;
+  open_mode mode_ = open_mode::read;
+  native_handle_type fd_ = os::no_handle;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif
 
 // ---- thrum/io/pipe.hpp ----
 //
@@ -33205,58 +33257,6 @@ class pipe {
 
 #endif
 
-// ---- thrum/io/redirect.hpp ----
-//
-// redirect: what a child process has for its standard input, output or error.
-#ifndef THRUM_IO_REDIRECT_HPP
-#define THRUM_IO_REDIRECT_HPP
-
-#include <string>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-/// One of these for each stream of a child.
-class redirect {
- public:
-  /// The same as ours.
-  redirect() noexcept = default;
-  static redirect inherit() { return {}; }
-  /// Nothing to read; what is written disappears.
-  static redirect null() { return {kind::path, os::null_device, open_mode::read_write}; }
-  /// A pipe, whose other end is the process object's in(), out() or err().
-  static redirect pipe() { return {kind::pipe, {}, {}}; }
-  /// A file, opened here; a relative path counts from our directory.
-  static redirect to_file(std::string path, open_mode mode = open_mode::write | open_mode::create |
-                                                             open_mode::truncate);
-  static redirect from_file(std::string path);
-  /// An open descriptor, which stays the caller's and must stay open until spawn() has returned. It
-  /// should be in blocking mode: most programs expect that.
-  static redirect to(native_handle_type fd);
-  /// For standard error: the same as standard output.
-  static redirect to_output() { return {kind::output, {}, {}}; }
-
-  /// Which of the ways above was chosen: pipe(), to_output().
-  bool is_pipe() const noexcept { return kind_ == kind::pipe; }
-  bool is_output() const noexcept { return kind_ == kind::output; }
-
- private:
-  friend class child_streams;
-  enum class kind { inherit, path, pipe, descriptor, output };
-
-  redirect(kind what, std::string path, open_mode mode)
-      : kind_(what), path_(std::move(path)), mode_(mode) {}
-
-  kind kind_ = kind::inherit;
-  std::string path_;
-  open_mode mode_ = open_mode::read;
-  native_handle_type fd_ = os::no_handle;
-};
-
-}}}  // namespace thrum::THRUM_ABI::io
-
-#endif
-
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -33327,7 +33327,7 @@ class process {
   exit_status wait_until(time_point deadline, std::error_code& error);
 
   /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends
-  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   exit_status wait(const Stop& stop) {
     std::error_code error;
@@ -33521,7 +33521,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// The same until a stop, which is as the deadline: std::errc::operation_canceled when the program has
 /// ended; with `error`, what has come until then is returned, and how it ended. After the stop nothing
-/// is started. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+/// is started. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop>
 exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
                  const Stop& stop, std::error_code& error) {
@@ -33615,7 +33615,7 @@ class file_watch {
   file_change next(std::error_code& error);
 
   /// The same until a stop: then std::errc::operation_canceled; changes that have not been returned are
-  /// still to come. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// still to come. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   file_change next(const Stop& stop) {
     std::error_code error;
@@ -34181,7 +34181,7 @@ multi_writer(Writers&&...) -> multi_writer<Writers...>;
 #ifndef THRUM_IO_TEMPORARY_HPP
 #define THRUM_IO_TEMPORARY_HPP
 
-// ---- thrum/io/own_name.hpp ----
+// ---- thrum/detail/io/own_name.hpp ----
 //
 // own_name: the name of something that this process has made and removes again.
 //
@@ -34190,8 +34190,8 @@ multi_writer(Writers&&...) -> multi_writer<Writers...>;
 // number. Another process can still exchange the file between the comparison and the removal; no system
 // prevents that. A system reuses the number of a file that is gone, but not of one that is open, as a
 // listening socket and a temporary file are.
-#ifndef THRUM_IO_OWN_NAME_HPP
-#define THRUM_IO_OWN_NAME_HPP
+#ifndef THRUM_DETAIL_IO_OWN_NAME_HPP
+#define THRUM_DETAIL_IO_OWN_NAME_HPP
 
 #include <cstdint>
 #include <string>
@@ -34376,7 +34376,7 @@ THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
                                      std::error_code& error);
 
 /// The same until a stop: then std::errc::operation_canceled; with `error` set instead of thrown. To be
-/// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop, std::same_as<std::error_code>... Error>
 void wait_readable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::read, stop, "io::wait_readable", error...);
@@ -34474,6 +34474,20 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 #ifndef THRUM_NET_CONN_HPP
 #define THRUM_NET_CONN_HPP
 
+// ---- thrum/detail/net/network.hpp ----
+//
+// network: what makes the sockets of a program in place of the system. testing::fake_net is one.
+//
+// dial, listener::listen, udp_socket and resolve ask once, when they begin, whether the caller lives in
+// a bubble that has such a network. Its sockets stand in conn, listener and udp_socket beside a
+// descriptor that is none: what finds no descriptor there, where it was about to fail, asks for them. So
+// connections of the system do not pay for it.
+//
+// Results of calls are as the system's: counts, or errors below zero (os::cancelled after close(),
+// sched::io_deadline_exceeded, ...).
+#ifndef THRUM_DETAIL_NET_NETWORK_HPP
+#define THRUM_DETAIL_NET_NETWORK_HPP
+
 // ---- thrum/net/endpoint.hpp ----
 //
 // Where to reach somebody: an IPv4 or IPv6 address with a port, or a Unix address.
@@ -34504,12 +34518,12 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 #ifndef THRUM_NET_ENDPOINT_HPP
 #define THRUM_NET_ENDPOINT_HPP
 
-// ---- thrum/net/address_text.hpp ----
+// ---- thrum/detail/net/address_text.hpp ----
 //
 // IPv4 and IPv6 addresses without a port, from text and to text. The digits are read and written by
 // the system's own functions; what stands behind the % of an IPv6 address is done here.
-#ifndef THRUM_NET_ADDRESS_TEXT_HPP
-#define THRUM_NET_ADDRESS_TEXT_HPP
+#ifndef THRUM_DETAIL_NET_ADDRESS_TEXT_HPP
+#define THRUM_DETAIL_NET_ADDRESS_TEXT_HPP
 
 #include <array>
 #include <cstddef>
@@ -34575,13 +34589,13 @@ THRUM_OUT_OF_LINE std::string text_of_v6(std::span<const std::uint8_t, 16> addre
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
-#endif  // THRUM_NET_ADDRESS_TEXT_HPP
+#endif  // THRUM_DETAIL_NET_ADDRESS_TEXT_HPP
 
-// ---- thrum/net/endpoint_error.hpp ----
+// ---- thrum/detail/net/endpoint_error.hpp ----
 //
 // Why a text is no endpoint, as std::error_code whose message says what to write instead.
-#ifndef THRUM_NET_ENDPOINT_ERROR_HPP
-#define THRUM_NET_ENDPOINT_ERROR_HPP
+#ifndef THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP
+#define THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP
 
 #include <string>
 #include <string_view>
@@ -34631,7 +34645,7 @@ inline std::error_code make_error_code(endpoint_error error) noexcept {
 template <>
 struct std::is_error_code_enum<thrum::net::endpoint_error> : std::true_type {};
 
-#endif  // THRUM_NET_ENDPOINT_ERROR_HPP
+#endif  // THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP
 
 #include <compare>
 #include <cstddef>
@@ -34814,20 +34828,6 @@ struct std::hash<thrum::net::endpoint> {
 
 #endif  // THRUM_NET_ENDPOINT_HPP
 
-// ---- thrum/net/network.hpp ----
-//
-// network: what makes the sockets of a program in place of the system. testing::fake_net is one.
-//
-// dial, listener::listen, udp_socket and resolve ask once, when they begin, whether the caller lives in
-// a bubble that has such a network. Its sockets stand in conn, listener and udp_socket beside a
-// descriptor that is none: what finds no descriptor there, where it was about to fail, asks for them. So
-// connections of the system do not pay for it.
-//
-// Results of calls are as the system's: counts, or errors below zero (os::cancelled after close(),
-// sched::io_deadline_exceeded, ...).
-#ifndef THRUM_NET_NETWORK_HPP
-#define THRUM_NET_NETWORK_HPP
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34932,12 +34932,12 @@ THRUM_OUT_OF_LINE bool set_network_of_caller(network* own) noexcept;
 
 #endif
 
-// ---- thrum/net/socket.hpp ----
+// ---- thrum/detail/net/socket.hpp ----
 //
 // What connections, listeners and datagram sockets share: making one, its addresses, its options,
 // and how its errors read.
-#ifndef THRUM_NET_SOCKET_HPP
-#define THRUM_NET_SOCKET_HPP
+#ifndef THRUM_DETAIL_NET_SOCKET_HPP
+#define THRUM_DETAIL_NET_SOCKET_HPP
 
 #include <chrono>
 #include <optional>
@@ -35357,7 +35357,7 @@ conn dial_until(const Where& where, time_point deadline, std::error_code& error)
 
 /// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an
 /// endpoint, a text, or several endpoints; `error` as above. To be included, if not by <thrum.hpp>:
-/// <thrum/stoppable.hpp>.
+/// <thrum/detail/start/stoppable.hpp>.
 template <class Where, stop_condition Stop>
 conn dial(const Where& where, const Stop& stop, const dial_options& how, std::error_code& error) {
   return stop_detail::run_until_stopped(
@@ -35495,7 +35495,7 @@ class listener {
   conn accept();
   conn accept(std::error_code& error);
   /// The same until a stop: then std::errc::operation_canceled. The listener goes on, and what comes
-  /// is left to the next call. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// is left to the next call. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   conn accept(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return accept(code); };
@@ -35563,11 +35563,11 @@ class listener {
 #ifndef THRUM_NET_RESOLVE_HPP
 #define THRUM_NET_RESOLVE_HPP
 
-// ---- thrum/net/resolve_error.hpp ----
+// ---- thrum/detail/net/resolve_error.hpp ----
 //
 // Why a name has no endpoint, as std::error_code in the words of the system's resolver.
-#ifndef THRUM_NET_RESOLVE_ERROR_HPP
-#define THRUM_NET_RESOLVE_ERROR_HPP
+#ifndef THRUM_DETAIL_NET_RESOLVE_ERROR_HPP
+#define THRUM_DETAIL_NET_RESOLVE_ERROR_HPP
 
 #include <string>
 #include <string_view>
@@ -35614,7 +35614,7 @@ THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cau
 template <>
 struct std::is_error_code_enum<thrum::net::resolve_error> : std::true_type {};
 
-#endif  // THRUM_NET_RESOLVE_ERROR_HPP
+#endif  // THRUM_DETAIL_NET_RESOLVE_ERROR_HPP
 
 #include <cstdint>
 #include <optional>
@@ -35668,7 +35668,7 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, tim
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error);
 
 /// resolve until a stop, which is std::errc::operation_canceled then. To be included, if not by
-/// <thrum.hpp>: <thrum/stoppable.hpp>.
+/// <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop,
                               std::error_code& error) {
@@ -36167,7 +36167,7 @@ class server {
   }
 
   /// The same until a stop, which is as request_stop(): returns when the last handler has ended. To be
-  /// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <go_detail::not_runtime Handler, stop_condition Stop,
             std::same_as<std::error_code>... Error>
   void serve(Handler&& handler, const Stop& stop, Error&... error) {
@@ -36205,7 +36205,7 @@ class server {
   }
 
   /// The same until a stop, in place of a deadline. To be included, if not by <thrum.hpp>:
-  /// <thrum/stoppable.hpp>.
+  /// <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   bool stop(const Stop& stop) {
     const visit here(*this);
@@ -36577,7 +36577,7 @@ class udp_socket {
 
   // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
   // done; `bytes`, `buffer` and `error` as there. To be included for these, if not by <thrum.hpp>:
-  // <thrum/stoppable.hpp>.
+  // <thrum/detail/start/stoppable.hpp>.
 
   /// send and send_to until a stop.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
@@ -36693,12 +36693,12 @@ class udp_socket {
 #ifndef THRUM_PANIC_HPP
 #define THRUM_PANIC_HPP
 
-// ---- thrum/sched/run/uncancellable.hpp ----
+// ---- thrum/detail/sched/run/uncancellable.hpp ----
 //
 // Code that a cancelled wait must not leave because nothing may be thrown out of there: destructors
 // that wait, and other functions that are noexcept.
-#ifndef THRUM_SCHED_RUN_UNCANCELLABLE_HPP
-#define THRUM_SCHED_RUN_UNCANCELLABLE_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_UNCANCELLABLE_HPP
+#define THRUM_DETAIL_SCHED_RUN_UNCANCELLABLE_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -38904,11 +38904,11 @@ THRUM_OUT_OF_LINE time_point now() noexcept;
 #ifndef THRUM_TESTING_FAKE_NET_HPP
 #define THRUM_TESTING_FAKE_NET_HPP
 
-// ---- thrum/testing/fake_link.hpp ----
+// ---- thrum/detail/testing/fake_link.hpp ----
 //
 // How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
-#ifndef THRUM_TESTING_FAKE_LINK_HPP
-#define THRUM_TESTING_FAKE_LINK_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_LINK_HPP
+#define THRUM_DETAIL_TESTING_FAKE_LINK_HPP
 
 #include <chrono>
 #include <cstddef>
@@ -39493,7 +39493,7 @@ class ticker {
 
 #endif
 
-// ---- thrum/base/put_macros_back.hpp ----
+// ---- thrum/detail/base/put_macros_back.hpp ----
 //
 // The other half of put_macros_aside.hpp.
 #pragma pop_macro("check")
@@ -39520,7 +39520,7 @@ class ticker {
 // ==== the implementation ===========================================================================
 #if THRUM_REQUIREMENTS_MET
 #if THRUM_TEMPLATE_BODIES
-// ---- thrum/base/put_macros_aside.hpp ----
+// ---- thrum/detail/base/put_macros_aside.hpp ----
 //
 // Names of functions and variables, here and in the standard's headers, that Qt, Windows, curses,
 // Unreal and programs' own loggers define as macros. They are put aside for the time of the includes.
@@ -39559,46 +39559,14 @@ class ticker {
 #undef warn
 
 //
-// ---- thrum/base/errc.hpp: bodies ----
-#if defined(THRUM_BASE_ERRC_HPP) && THRUM_BODIES
-#include <string>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
-  class category final : public std::error_category {
-   public:
-    const char* name() const noexcept override { return "thrum"; }
-    std::string message(int value) const override {
-      switch (static_cast<errc>(value)) {
-        case errc::deadline_exceeded: return "the deadline has passed";
-        case errc::unexpected_end: return "the stream has ended too early";
-      }
-      return "unknown error";
-    }
-    std::error_condition default_error_condition(int value) const noexcept override {
-      return static_cast<errc>(value) == errc::deadline_exceeded
-                 ? std::make_error_condition(std::errc::timed_out)
-                 : std::error_condition(value, *this);
-    }
-  };
-  static const category the_category;
-  // [errc.one <] acquire: the other object's category
-  const auto* const first = base::error_category_of_process.load(std::memory_order_acquire);
-  return first != nullptr ? *first : the_category;
-}
-
-}}  // namespace thrum::THRUM_ABI
-#endif
-
-// ---- thrum/base/fatal.hpp: bodies ----
-#if defined(THRUM_BASE_FATAL_HPP) && THRUM_BODIES
-// ---- thrum/base/stderr.hpp ----
+// ---- thrum/detail/base/fatal.hpp: bodies ----
+#if defined(THRUM_DETAIL_BASE_FATAL_HPP) && THRUM_BODIES
+// ---- thrum/detail/base/stderr.hpp ----
 //
 // Writing to standard error: all that this floor asks of the system, which stands one floor above; so
 // this chooses, too.
-#ifndef THRUM_BASE_STDERR_HPP
-#define THRUM_BASE_STDERR_HPP
+#ifndef THRUM_DETAIL_BASE_STDERR_HPP
+#define THRUM_DETAIL_BASE_STDERR_HPP
 
 #include <cstddef>
 
@@ -39632,7 +39600,7 @@ inline std::ptrdiff_t write_to_standard_error(const char* bytes, std::size_t n) 
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif  // THRUM_BASE_STDERR_HPP
+#endif  // THRUM_DETAIL_BASE_STDERR_HPP
 
 #include <cstddef>
 #include <cstdlib>
@@ -39667,8 +39635,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void invariant_failed(std::string_view name,
 }}}  // namespace thrum::THRUM_ABI::base
 #endif
 
-// ---- thrum/os/posix/exit.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_EXIT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/exit.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_EXIT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 #include <cstdio>
 #include <cstdlib>
 
@@ -39727,8 +39695,8 @@ THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/exit.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_EXIT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/exit.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_EXIT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstdio>
 #include <cstdlib>
@@ -39763,8 +39731,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcep
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/result.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_RESULT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/result.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_RESULT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
@@ -39774,13 +39742,13 @@ THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/descriptor.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_DESCRIPTOR_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-// ---- thrum/os/posix/uninterrupted.hpp ----
+// ---- thrum/detail/os/posix/descriptor.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/uninterrupted.hpp ----
 //
 // Code that no signal interrupts, on POSIX.
-#ifndef THRUM_OS_POSIX_UNINTERRUPTED_HPP
-#define THRUM_OS_POSIX_UNINTERRUPTED_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_UNINTERRUPTED_HPP
+#define THRUM_DETAIL_OS_POSIX_UNINTERRUPTED_HPP
 
 #if THRUM_OS_POSIX
 
@@ -39841,10 +39809,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/file.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_FILE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/file.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_FILE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
-// ---- thrum/os/posix/large_file.hpp ----
+// ---- thrum/detail/os/posix/large_file.hpp ----
 //
 // Files of any size, whatever size the program around us has chosen.
 //
@@ -39853,8 +39821,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
 // macro, set or not before its first include, and must not decide what a header's inline function
 // does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
 // 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
-#ifndef THRUM_OS_POSIX_LARGE_FILE_HPP
-#define THRUM_OS_POSIX_LARGE_FILE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
 
 #if THRUM_OS_POSIX
 
@@ -40089,8 +40057,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* li
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/directory.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_DIRECTORY_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/directory.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_DIRECTORY_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
 #include <cerrno>
 #include <cstdio>
@@ -40490,8 +40458,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync_directory(const char* path) noex
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/socket.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_SOCKET_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/socket.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_SOCKET_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -40722,8 +40690,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resolver_cause(int returned) noexcept
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/result.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_RESULT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/result.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_RESULT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <string>
 
@@ -40814,8 +40782,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result)
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/child_watch.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_CHILD_WATCH_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/child_watch.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstdint>
 #include <new>
@@ -40906,8 +40874,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, st
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/memory.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_MEMORY_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/memory.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_MEMORY_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -41051,8 +41019,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t b
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/process_wide.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_PROCESS_WIDE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/process_wide.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_PROCESS_WIDE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstring>
 
@@ -41151,8 +41119,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/pipe.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_PIPE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/pipe.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_PIPE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <algorithm>
 #include <atomic>
@@ -41521,8 +41489,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for_pipe(handle fd, bool to_writ
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/descriptor.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_DESCRIPTOR_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/descriptor.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_DESCRIPTOR_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <algorithm>
 #include <string_view>
@@ -41688,8 +41656,8 @@ THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/clock.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_CLOCK_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/clock.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <atomic>
 
@@ -41721,8 +41689,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t now() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/this_thread.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_THIS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/this_thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -41786,13 +41754,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/file.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_FILE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-// ---- thrum/os/windows/wide_text.hpp ----
+// ---- thrum/detail/os/windows/file.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_FILE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/wide_text.hpp ----
 //
 // A text as the system takes it: 16 bits a unit.
-#ifndef THRUM_OS_WINDOWS_WIDE_TEXT_HPP
-#define THRUM_OS_WINDOWS_WIDE_TEXT_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_WIDE_TEXT_HPP
+#define THRUM_DETAIL_OS_WINDOWS_WIDE_TEXT_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -41860,7 +41828,7 @@ THRUM_OUT_OF_LINE wide_text::~wide_text() {
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_WIDE_TEXT_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_WIDE_TEXT_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -42104,8 +42072,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* /*
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/directory.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_DIRECTORY_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/directory.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_DIRECTORY_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstdint>
 #include <cstring>
@@ -42473,8 +42441,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/file_watch.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_FILE_WATCH_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/file_watch.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_FILE_WATCH_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstring>
 #include <cwchar>
@@ -42780,8 +42748,8 @@ THRUM_OUT_OF_LINE void file_watch::take_found(watched& one, changes_to& to) noex
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/process.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_PROCESS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cwchar>
 #include <new>
@@ -43149,8 +43117,8 @@ THRUM_OUT_OF_LINE io_result ask_process_to_end(std::int64_t pid, handle child) n
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/socket.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_SOCKET_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/socket.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstring>
 
@@ -43513,8 +43481,8 @@ THRUM_OUT_OF_LINE unsigned interface_number(const char* name) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/bsd/child_watch.hpp: bodies ----
-#if defined(THRUM_OS_BSD_CHILD_WATCH_HPP) && THRUM_OS_BSD && THRUM_BODIES
+// ---- thrum/detail/os/bsd/child_watch.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP) && THRUM_OS_BSD && THRUM_BODIES
 
 #include <cstdint>
 #include <ctime>
@@ -43591,8 +43559,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, st
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/bsd/vnode_watch.hpp: bodies ----
-#if defined(THRUM_OS_BSD_VNODE_WATCH_HPP) && THRUM_POLLER_KQUEUE && THRUM_BODIES
+// ---- thrum/detail/os/bsd/vnode_watch.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP) && THRUM_POLLER_KQUEUE && THRUM_BODIES
 
 #include <algorithm>
 #include <cerrno>
@@ -44102,8 +44070,8 @@ THRUM_OUT_OF_LINE void vnode_watch::tell(const file_change_seen& seen, const cha
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/note.hpp: bodies ----
-#if defined(THRUM_OS_NOTE_HPP) && THRUM_BODIES
+// ---- thrum/detail/os/note.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_NOTE_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -44161,8 +44129,8 @@ THRUM_OUT_OF_LINE void note::clear_while_woken() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/memory.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_MEMORY_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+// ---- thrum/detail/os/linux/memory.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_MEMORY_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -44269,8 +44237,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/memory.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_MEMORY_HPP) && (THRUM_OS_MACOS || THRUM_OS_FREEBSD) && THRUM_BODIES
+// ---- thrum/detail/os/posix/memory.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_MEMORY_HPP) && (THRUM_OS_MACOS || THRUM_OS_FREEBSD) && THRUM_BODIES
 #include <sys/mman.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -44326,8 +44294,40 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/elf/process_wide.hpp: bodies ----
-#if defined(THRUM_OS_ELF_PROCESS_WIDE_HPP) && THRUM_OS_ELF && THRUM_BODIES
+// ---- thrum/errc.hpp: bodies ----
+#if defined(THRUM_ERRC_HPP) && THRUM_BODIES
+#include <string>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
+  class category final : public std::error_category {
+   public:
+    const char* name() const noexcept override { return "thrum"; }
+    std::string message(int value) const override {
+      switch (static_cast<errc>(value)) {
+        case errc::deadline_exceeded: return "the deadline has passed";
+        case errc::unexpected_end: return "the stream has ended too early";
+      }
+      return "unknown error";
+    }
+    std::error_condition default_error_condition(int value) const noexcept override {
+      return static_cast<errc>(value) == errc::deadline_exceeded
+                 ? std::make_error_condition(std::errc::timed_out)
+                 : std::error_condition(value, *this);
+    }
+  };
+  static const category the_category;
+  // [errc.one <] acquire: the other object's category
+  const auto* const first = base::error_category_of_process.load(std::memory_order_acquire);
+  return first != nullptr ? *first : the_category;
+}
+
+}}  // namespace thrum::THRUM_ABI
+#endif
+
+// ---- thrum/detail/os/elf/process_wide.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP) && THRUM_OS_ELF && THRUM_BODIES
 
 #include <cstring>
 #include <utility>
@@ -44530,9 +44530,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/preempt_signal.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_PREEMPT_SIGNAL_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-// ---- thrum/os/posix/handler_chain.hpp ----
+// ---- thrum/detail/os/posix/preempt_signal.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_PREEMPT_SIGNAL_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/handler_chain.hpp ----
 //
 // The handlers of others that were installed for a signal before ours.
 //
@@ -44550,8 +44550,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
 // use after a dlopen may allocate. A handler may never return (siglongjmp). So a call belongs to
 // the one that is noted only if its frame lies below: a new signal on the same stack comes to the
 // same place.
-#ifndef THRUM_OS_POSIX_HANDLER_CHAIN_HPP
-#define THRUM_OS_POSIX_HANDLER_CHAIN_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_HANDLER_CHAIN_HPP
+#define THRUM_DETAIL_OS_POSIX_HANDLER_CHAIN_HPP
 
 #if THRUM_OS_POSIX
 
@@ -44817,8 +44817,8 @@ THRUM_OUT_OF_LINE void signal_stack::give_back() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/thread.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_THREAD_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
 #include <sched.h>
 
@@ -44897,8 +44897,8 @@ THRUM_OUT_OF_LINE void yield_thread() noexcept { ::sched_yield(); }
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/fence.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_FENCE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/fence.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_FENCE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -44921,8 +44921,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void flush_write_buffers() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/machine_aarch64.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_MACHINE_AARCH64_HPP) && THRUM_ARCH_AARCH64_WIN64 && THRUM_BODIES
+// ---- thrum/detail/os/windows/machine_aarch64.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP) && THRUM_ARCH_AARCH64_WIN64 && THRUM_BODIES
 // What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
 //
 // No register is free to jump back with, so the call keeps everything in a record of the system's
@@ -45063,8 +45063,8 @@ machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/machine_x86_64.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_MACHINE_X86_64_HPP) && THRUM_ARCH_X86_64_WIN64 && THRUM_BODIES
+// ---- thrum/detail/os/windows/machine_x86_64.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP) && THRUM_ARCH_X86_64_WIN64 && THRUM_BODIES
 // What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
 //
 // The call keeps all that the interrupted code may have in use: the flags, the integers, and what xsave
@@ -45245,8 +45245,8 @@ machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/preempt_signal.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_PREEMPT_SIGNAL_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/preempt_signal.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_PREEMPT_SIGNAL_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 // The call that an interrupted thread makes is in machine_*.hpp; what it calls is here.
 
 #include <cerrno>
@@ -45306,8 +45306,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_preempt_handler() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/thread.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstdint>
 #include <new>
@@ -45404,14 +45404,14 @@ THRUM_OUT_OF_LINE void yield_thread() noexcept { ::SwitchToThread(); }
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/thread_ref.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_THREAD_REF_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-// ---- thrum/os/windows/uninterrupted.hpp ----
+// ---- thrum/detail/os/windows/thread_ref.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/uninterrupted.hpp ----
 //
 // Code in which the calling thread must not be stopped by another: whoever waits for a lock that it
 // holds would wait for as long as it stands still. What a blocked signal is elsewhere.
-#ifndef THRUM_OS_WINDOWS_UNINTERRUPTED_HPP
-#define THRUM_OS_WINDOWS_UNINTERRUPTED_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
+#define THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -45470,7 +45470,7 @@ class uninterrupted {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_UNINTERRUPTED_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
 
 #include <cstddef>
 #include <cstring>
@@ -45675,8 +45675,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/thread_word.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_THREAD_WORD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/thread_word.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -45728,8 +45728,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_slot::set(void* word) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/ended_thread.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_ENDED_THREAD_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
+// ---- thrum/detail/os/posix/ended_thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
 
 #include <atomic>
 #include <cerrno>
@@ -45784,8 +45784,8 @@ THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/signal_mark.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_SIGNAL_MARK_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
+// ---- thrum/detail/os/posix/signal_mark.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
 // Of os/posix/preempt_signal.hpp what has no one way for all: target_of, signal_frame_bytes.
 
 #include <cstddef>
@@ -45815,8 +45815,8 @@ THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/darwin/thread_sight.hpp: bodies ----
-#if defined(THRUM_OS_DARWIN_THREAD_SIGHT_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+// ---- thrum/detail/os/darwin/thread_sight.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 
 #include <mach/mach.h>
 #include <mach/thread_act.h>
@@ -45869,8 +45869,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/thread_sight.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_THREAD_SIGHT_HPP) && (THRUM_OS_PORTABLE && !THRUM_OS_MACOS) && THRUM_BODIES
+// ---- thrum/detail/os/posix/thread_sight.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP) && (THRUM_OS_PORTABLE && !THRUM_OS_MACOS) && THRUM_BODIES
 
 #include <ctime>
 
@@ -45910,8 +45910,8 @@ THRUM_OUT_OF_LINE thread_look clock_sight::look() const noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/freebsd/this_thread.hpp: bodies ----
-#if defined(THRUM_OS_FREEBSD_THIS_THREAD_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+// ---- thrum/detail/os/freebsd/this_thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
 
 #include <cerrno>
 #include <ctime>
@@ -45949,8 +45949,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/freebsd/thread_sight.hpp: bodies ----
-#if defined(THRUM_OS_FREEBSD_THREAD_SIGHT_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+// ---- thrum/detail/os/freebsd/thread_sight.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
 
 #include <cstddef>
 
@@ -46005,8 +46005,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/thread_ref.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_THREAD_REF_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
+// ---- thrum/detail/os/posix/thread_ref.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
 
 #include <sched.h>
 #include <signal.h>
@@ -46066,8 +46066,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/fence.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_FENCE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/fence.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_FENCE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -46107,13 +46107,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/futex.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_FUTEX_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/os/linux/kernel_time.hpp ----
+// ---- thrum/detail/os/linux/futex.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_FUTEX_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/kernel_time.hpp ----
 //
 // Times as system calls of Linux take them.
-#ifndef THRUM_OS_LINUX_KERNEL_TIME_HPP
-#define THRUM_OS_LINUX_KERNEL_TIME_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_KERNEL_TIME_HPP
+#define THRUM_DETAIL_OS_LINUX_KERNEL_TIME_HPP
 
 #include <cstdint>
 #include <limits>
@@ -46145,7 +46145,7 @@ using old_kernel_time = kernel_time_of<long>;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_KERNEL_TIME_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_KERNEL_TIME_HPP
 
 #include <cerrno>
 
@@ -46194,8 +46194,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& wor
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/signal_value.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_SIGNAL_VALUE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/signal_value.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 // Of os/posix/preempt_signal.hpp what Linux does in its own way: target_of, signal_frame_bytes.
 
 #include <cstddef>
@@ -46225,8 +46225,8 @@ THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/thread.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_THREAD_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_THREAD_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 #include <pthread.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -46242,8 +46242,8 @@ THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/this_thread.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_THIS_THREAD_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+// ---- thrum/detail/os/linux/this_thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 
 #include <cerrno>
 #include <ctime>
@@ -46327,13 +46327,13 @@ THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/thread_ref.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_THREAD_REF_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/os/linux/signal_value.hpp ----
+// ---- thrum/detail/os/linux/thread_ref.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/signal_value.hpp ----
 //
 // What tells our signal from others on Linux: it is sent with a value.
-#ifndef THRUM_OS_LINUX_SIGNAL_VALUE_HPP
-#define THRUM_OS_LINUX_SIGNAL_VALUE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
+#define THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
@@ -46375,7 +46375,7 @@ THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
 #endif
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_SIGNAL_VALUE_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
 
 #include <cstddef>
 #include <string_view>
@@ -46476,8 +46476,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/darwin/this_thread.hpp: bodies ----
-#if defined(THRUM_OS_DARWIN_THIS_THREAD_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+// ---- thrum/detail/os/darwin/this_thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 
 #include <cerrno>
 #include <ctime>
@@ -46509,8 +46509,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/darwin/wait_on_address.hpp: bodies ----
-#if defined(THRUM_OS_DARWIN_WAIT_ON_ADDRESS_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+// ---- thrum/detail/os/darwin/wait_on_address.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 // futex_wait and futex_wake of os/note.hpp, on macOS.
 
 #include <atomic>
@@ -46593,8 +46593,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& wor
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/freebsd/umtx.hpp: bodies ----
-#if defined(THRUM_OS_FREEBSD_UMTX_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+// ---- thrum/detail/os/freebsd/umtx.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FREEBSD_UMTX_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
 // futex_wait and futex_wake of os/note.hpp, on FreeBSD.
 
 #include <atomic>
@@ -46635,25 +46635,25 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& wor
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/wait_table.hpp: bodies ----
-#if defined(THRUM_OS_WAIT_TABLE_HPP) && (!THRUM_HAS_FUTEX) && THRUM_BODIES
+// ---- thrum/detail/os/wait_table.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WAIT_TABLE_HPP) && (!THRUM_HAS_FUTEX) && THRUM_BODIES
 #if !THRUM_HAS_FUTEX
 
-// ---- thrum/os/thread_event.hpp ----
+// ---- thrum/detail/os/thread_event.hpp ----
 //
 // Chooses the operating system, for what the wait table needs of it (wait_table.hpp).
-#ifndef THRUM_OS_THREAD_EVENT_HPP
-#define THRUM_OS_THREAD_EVENT_HPP
+#ifndef THRUM_DETAIL_OS_THREAD_EVENT_HPP
+#define THRUM_DETAIL_OS_THREAD_EVENT_HPP
 
 #if THRUM_OS_WINDOWS
-// ---- thrum/os/windows/thread_event.hpp ----
+// ---- thrum/detail/os/windows/thread_event.hpp ----
 //
 // What the wait table needs of the system (os/wait_table.hpp), on Windows: an event, an object of the
 // kernel. Code that no other thread interrupts is in uninterrupted.hpp.
 //
 // Events are kept for the next that sleeps there: making one is dearer than the sleep.
-#ifndef THRUM_OS_WINDOWS_THREAD_EVENT_HPP
-#define THRUM_OS_WINDOWS_THREAD_EVENT_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_THREAD_EVENT_HPP
+#define THRUM_DETAIL_OS_WINDOWS_THREAD_EVENT_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -46744,15 +46744,15 @@ inline void call_in_child(void (* /*what*/)()) noexcept {}
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_THREAD_EVENT_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_EVENT_HPP
 
 #else
-// ---- thrum/os/posix/thread_event.hpp ----
+// ---- thrum/detail/os/posix/thread_event.hpp ----
 //
 // What the wait table needs of the system (os/wait_table.hpp), on POSIX: an event by a semaphore. Code
 // that no signal interrupts is in uninterrupted.hpp.
-#ifndef THRUM_OS_POSIX_THREAD_EVENT_HPP
-#define THRUM_OS_POSIX_THREAD_EVENT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_EVENT_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_EVENT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -46849,7 +46849,7 @@ inline void call_in_child(void (*what)()) noexcept { ::pthread_atfork(nullptr, n
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_THREAD_EVENT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_EVENT_HPP
 
 #endif
 
@@ -46992,8 +46992,8 @@ inline const bool are_sleepers_forgotten = (call_in_child(&forget_sleepers), tru
 #endif  // !THRUM_HAS_FUTEX
 #endif
 
-// ---- thrum/os/posix/process.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_PROCESS_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_PROCESS_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
 #include <cstdlib>
 
@@ -47231,8 +47231,8 @@ THRUM_OUT_OF_LINE process_end end_of(int code, int status) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/bsd/process.hpp: bodies ----
-#if defined(THRUM_OS_BSD_PROCESS_HPP) && THRUM_OS_BSD && THRUM_BODIES
+// ---- thrum/detail/os/bsd/process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_PROCESS_HPP) && THRUM_OS_BSD && THRUM_BODIES
 
 #include <cerrno>
 
@@ -47307,8 +47307,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, hand
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/darwin/plain_write.hpp: bodies ----
-#if defined(THRUM_OS_DARWIN_PLAIN_WRITE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+// ---- thrum/detail/os/darwin/plain_write.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -47343,8 +47343,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/bsd/send_file.hpp: bodies ----
-#if defined(THRUM_OS_BSD_SEND_FILE_HPP) && THRUM_OS_BSD && THRUM_BODIES
+// ---- thrum/detail/os/bsd/send_file.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_SEND_FILE_HPP) && THRUM_OS_BSD && THRUM_BODIES
 #include <cerrno>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -47364,8 +47364,8 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/darwin/send_file.hpp: bodies ----
-#if defined(THRUM_OS_DARWIN_SEND_FILE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+// ---- thrum/detail/os/darwin/send_file.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 
 #include <cstddef>
 #include <cstdint>
@@ -47387,8 +47387,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/new_handles.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_NEW_HANDLES_HPP) && (THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)) && THRUM_BODIES
+// ---- thrum/detail/os/posix/new_handles.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP) && (THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)) && THRUM_BODIES
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -47454,8 +47454,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/transfer.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_TRANSFER_HPP) && (THRUM_OS_BSD || THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/posix/transfer.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_TRANSFER_HPP) && (THRUM_OS_BSD || THRUM_OS_PORTABLE) && THRUM_BODIES
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 #if defined(MSG_NOSIGNAL)
@@ -47525,8 +47525,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/freebsd/new_handles.hpp: bodies ----
-#if defined(THRUM_OS_FREEBSD_NEW_HANDLES_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+// ---- thrum/detail/os/freebsd/new_handles.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -47553,9 +47553,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/freebsd/send_file.hpp: bodies ----
-#if defined(THRUM_OS_FREEBSD_SEND_FILE_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
-// ---- thrum/os/posix/broken_pipe.hpp ----
+// ---- thrum/detail/os/freebsd/send_file.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+// ---- thrum/detail/os/posix/broken_pipe.hpp ----
 //
 // Calling what may raise SIGPIPE, without that signal.
 //
@@ -47567,8 +47567,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept 
 // A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
-#ifndef THRUM_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #if THRUM_OS_LINUX || THRUM_OS_FREEBSD
 
@@ -47609,7 +47609,7 @@ THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -47633,9 +47633,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/plain_write.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_PLAIN_WRITE_HPP) && (THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)) && THRUM_BODIES
-// ---- thrum/os/posix/broken_pipe.hpp ----
+// ---- thrum/detail/os/posix/plain_write.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP) && (THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)) && THRUM_BODIES
+// ---- thrum/detail/os/posix/broken_pipe.hpp ----
 //
 // Calling what may raise SIGPIPE, without that signal.
 //
@@ -47647,8 +47647,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std
 // A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
-#ifndef THRUM_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #if THRUM_OS_LINUX || THRUM_OS_FREEBSD
 
@@ -47689,7 +47689,7 @@ THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #include <cerrno>
 
@@ -47718,8 +47718,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/plain_process.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_PLAIN_PROCESS_HPP) && (THRUM_OS_LINUX && THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/posix/plain_process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP) && (THRUM_OS_LINUX && THRUM_OS_PORTABLE) && THRUM_BODIES
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -47751,8 +47751,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, hand
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/child_watch.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_CHILD_WATCH_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/child_watch.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 #include <cerrno>
 #include <cstdint>
 #include <initializer_list>
@@ -47823,8 +47823,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, st
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/file_watch.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_FILE_WATCH_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/file_watch.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_FILE_WATCH_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 
 #include <cstring>
 
@@ -47872,9 +47872,9 @@ THRUM_OUT_OF_LINE const std::byte* take_change(const std::byte* at,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/pipe.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_PIPE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/os/posix/broken_pipe.hpp ----
+// ---- thrum/detail/os/linux/pipe.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_PIPE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/posix/broken_pipe.hpp ----
 //
 // Calling what may raise SIGPIPE, without that signal.
 //
@@ -47886,8 +47886,8 @@ THRUM_OUT_OF_LINE const std::byte* take_change(const std::byte* at,
 // A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
-#ifndef THRUM_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #if THRUM_OS_LINUX || THRUM_OS_FREEBSD
 
@@ -47928,7 +47928,7 @@ THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -48014,8 +48014,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(handle fd, const void* 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/process.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_PROCESS_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/linux/process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_PROCESS_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 
 #include <cerrno>
 
@@ -48078,9 +48078,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, hand
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/socket.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_SOCKET_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/os/posix/broken_pipe.hpp ----
+// ---- thrum/detail/os/linux/socket.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_SOCKET_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/posix/broken_pipe.hpp ----
 //
 // Calling what may raise SIGPIPE, without that signal.
 //
@@ -48092,8 +48092,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, hand
 // A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
-#ifndef THRUM_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #if THRUM_OS_LINUX || THRUM_OS_FREEBSD
 
@@ -48134,7 +48134,7 @@ THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #include <cerrno>
 
@@ -48199,9 +48199,9 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/linux/splice.hpp: bodies ----
-#if defined(THRUM_OS_LINUX_SPLICE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/os/posix/broken_pipe.hpp ----
+// ---- thrum/detail/os/linux/splice.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_SPLICE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/posix/broken_pipe.hpp ----
 //
 // Calling what may raise SIGPIPE, without that signal.
 //
@@ -48213,8 +48213,8 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
 // A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
-#ifndef THRUM_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #if THRUM_OS_LINUX || THRUM_OS_FREEBSD
 
@@ -48255,7 +48255,7 @@ THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_OS_POSIX_BROKEN_PIPE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #include <fcntl.h>
 
@@ -48281,8 +48281,8 @@ THRUM_OUT_OF_LINE void widen_pipe(handle either_end, std::size_t n) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/posix/backtrace.hpp: bodies ----
-#if defined(THRUM_OS_POSIX_BACKTRACE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/backtrace.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 #include <unwind.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -48322,8 +48322,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/os/windows/backtrace.hpp: bodies ----
-#if defined(THRUM_OS_WINDOWS_BACKTRACE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/backtrace.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cstdint>
 
@@ -48365,8 +48365,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/netpoll/object_waits.hpp: bodies ----
-#if defined(THRUM_NETPOLL_OBJECT_WAITS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/netpoll/object_waits.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_OBJECT_WAITS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <new>
 
@@ -48584,8 +48584,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/netpoll/afd.hpp: bodies ----
-#if defined(THRUM_NETPOLL_AFD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/netpoll/afd.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_AFD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <climits>
 #include <new>
@@ -49019,32 +49019,32 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/netpoll/epoll_system.hpp: bodies ----
-#if defined(THRUM_NETPOLL_EPOLL_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
-// ---- thrum/os/os.hpp ----
+// ---- thrum/detail/netpoll/epoll_system.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+// ---- thrum/detail/os/os.hpp ----
 //
 // Chooses the operating system. What its layer must offer is in contract.hpp, and checked in
 // chosen_system.hpp.
-#ifndef THRUM_OS_OS_HPP
-#define THRUM_OS_OS_HPP
+#ifndef THRUM_DETAIL_OS_OS_HPP
+#define THRUM_DETAIL_OS_OS_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/code_parts.hpp ----
+// ---- thrum/detail/os/code_parts.hpp ----
 //
 // Chooses the operating system, for code in memory: which file holds an address, what that file says
 // of it, and its lines. For os/posix/symbol.hpp alone.
-#ifndef THRUM_OS_CODE_PARTS_HPP
-#define THRUM_OS_CODE_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_CODE_PARTS_HPP
+#define THRUM_DETAIL_OS_CODE_PARTS_HPP
 
 #if THRUM_OS_LINUX
-// ---- thrum/os/elf/code_image.hpp ----
+// ---- thrum/detail/os/elf/code_image.hpp ----
 //
 // A file of code, as far as reports read it: an ELF file.
 //
 // dladdr knows only the names that a program exports, which for most programs is none. The names of
 // all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_OS_ELF_CODE_IMAGE_HPP
+#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
 
 #if THRUM_OS_ELF
 
@@ -49162,13 +49162,13 @@ class code_image {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_OS_ELF_CODE_IMAGE_HPP
+#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
 
-// ---- thrum/os/linux/loaded_code.hpp ----
+// ---- thrum/detail/os/linux/loaded_code.hpp ----
 //
 // Which file of code holds an address, and where that file is, on Linux.
-#ifndef THRUM_OS_LINUX_LOADED_CODE_HPP
-#define THRUM_OS_LINUX_LOADED_CODE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
 
 #if THRUM_OS_LINUX
 
@@ -49224,15 +49224,15 @@ inline std::string readable_path(const char* name) {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_LOADED_CODE_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
 
 #if THRUM_OS_ANDROID
-// ---- thrum/os/posix/no_source_lines.hpp ----
+// ---- thrum/detail/os/posix/no_source_lines.hpp ----
 //
 // Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
 // (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_ANDROID
 
@@ -49263,10 +49263,10 @@ inline std::vector<std::string> ask_for_lines(const line_tool&, const std::strin
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #else
-// ---- thrum/os/linux/source_lines.hpp ----
+// ---- thrum/detail/os/linux/source_lines.hpp ----
 //
 // Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
 //
@@ -49291,8 +49291,8 @@ inline std::vector<std::string> ask_for_lines(const line_tool&, const std::strin
 //
 // Rejected: to read DWARF here, which is larger than the rest of the library; posix_spawn (SL1); a
 // child that is given away to init, which is ourselves in many containers.
-#ifndef THRUM_OS_LINUX_SOURCE_LINES_HPP
-#define THRUM_OS_LINUX_SOURCE_LINES_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 
@@ -49587,16 +49587,16 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 #endif
 
 #endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
-#endif  // THRUM_OS_LINUX_SOURCE_LINES_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
 #endif
 #elif THRUM_OS_MACOS
 #elif THRUM_OS_FREEBSD
 #endif
 
-#endif  // THRUM_OS_CODE_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_CODE_PARTS_HPP
 
-// ---- thrum/os/posix/caught_signals.hpp ----
+// ---- thrum/detail/os/posix/caught_signals.hpp ----
 //
 // Signals that are caught to be looked at later.
 //
@@ -49609,8 +49609,8 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 //
 // Handlers of others: what was installed before is kept, and put back if ours is then still
 // the one that is installed. If another one was installed meanwhile, that one stays.
-#ifndef THRUM_OS_POSIX_CAUGHT_SIGNALS_HPP
-#define THRUM_OS_POSIX_CAUGHT_SIGNALS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
+#define THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -49758,11 +49758,11 @@ THRUM_OUT_OF_LINE auto caught_signals::own_handler() noexcept -> void (*)(int) {
 #endif  // THRUM_OS_POSIX
 #endif
 
-// ---- thrum/os/posix/fault.hpp ----
+// ---- thrum/detail/os/posix/fault.hpp ----
 //
 // Access to memory that is not there: a look at each fault before it takes its course.
-#ifndef THRUM_OS_POSIX_FAULT_HPP
-#define THRUM_OS_POSIX_FAULT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_FAULT_HPP
+#define THRUM_DETAIL_OS_POSIX_FAULT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -49874,13 +49874,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_FAULT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_FAULT_HPP
 
-// ---- thrum/os/posix/quit_signal.hpp ----
+// ---- thrum/detail/os/posix/quit_signal.hpp ----
 //
 // SIGQUIT (the terminal's control-backslash) as a request.
-#ifndef THRUM_OS_POSIX_QUIT_SIGNAL_HPP
-#define THRUM_OS_POSIX_QUIT_SIGNAL_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
+#define THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -49995,15 +49995,15 @@ THRUM_OUT_OF_LINE auto quit_listener::own_handler() noexcept -> void (*)(int) {
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_QUIT_SIGNAL_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
 
-// ---- thrum/os/posix/symbol.hpp ----
+// ---- thrum/detail/os/posix/symbol.hpp ----
 //
 // What lies at a code address: what the loader says (dladdr), and what it does not know the file of
 // code says itself, which each system has in its own form (code_image of os/code_parts.hpp). Such a
 // file is read once for each report that names it.
-#ifndef THRUM_OS_POSIX_SYMBOL_HPP
-#define THRUM_OS_POSIX_SYMBOL_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+#define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
 #include <cstdint>
 
@@ -50314,12 +50314,12 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_SYMBOL_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
 #endif
 
 #if THRUM_OS_LINUX
-// ---- thrum/os/elf/unwind_table.hpp ----
+// ---- thrum/detail/os/elf/unwind_table.hpp ----
 //
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
@@ -50331,19 +50331,19 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 // is no such call it knows the files that the process began with.
 //
 // Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_OS_ELF_UNWIND_TABLE_HPP
+#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
 
 #if THRUM_OS_ELF
 
-// ---- thrum/os/unwind_entry.hpp ----
+// ---- thrum/detail/os/unwind_entry.hpp ----
 //
 // Call-frame information as all systems that have it write it down, and its reader: how the registers
 // of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
 //
 // Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_OS_UNWIND_ENTRY_HPP
-#define THRUM_OS_UNWIND_ENTRY_HPP
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -50486,7 +50486,7 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_UNWIND_ENTRY_HPP
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -50731,14 +50731,14 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 #endif
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_OS_ELF_UNWIND_TABLE_HPP
+#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
 
-// ---- thrum/os/linux/processors.hpp ----
+// ---- thrum/detail/os/linux/processors.hpp ----
 //
 // How many processors the program may use on Linux: the affinity mask, then the quota of its
 // control groups, which cgroup.hpp reads.
-#ifndef THRUM_OS_LINUX_PROCESSORS_HPP
-#define THRUM_OS_LINUX_PROCESSORS_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
 
 #if THRUM_OS_LINUX
 
@@ -50755,7 +50755,7 @@ unsigned available_processors() noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-// ---- thrum/os/linux/cgroup.hpp ----
+// ---- thrum/detail/os/linux/cgroup.hpp ----
 //
 // How many processors the control groups of a process allow, on Linux.
 //
@@ -50769,8 +50769,8 @@ unsigned available_processors() noexcept;
 //   version 1              <dir>/cpu.cfs_quota_us (-1: none) and <dir>/cpu.cfs_period_us
 // The parser takes texts and a reader of files, so that tests can feed it machines that are not
 // here.
-#ifndef THRUM_OS_LINUX_CGROUP_HPP
-#define THRUM_OS_LINUX_CGROUP_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_CGROUP_HPP
+#define THRUM_DETAIL_OS_LINUX_CGROUP_HPP
 
 #if THRUM_OS_LINUX
 
@@ -50989,14 +50989,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 #endif
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_PROCESSORS_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
 
 #elif THRUM_OS_MACOS
 #elif THRUM_OS_FREEBSD
 #elif THRUM_OS_WINDOWS
 #endif
 
-#endif  // THRUM_OS_OS_HPP
+#endif  // THRUM_DETAIL_OS_OS_HPP
 
 #include <cerrno>
 #include <climits>
@@ -51062,8 +51062,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* f
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/netpoll/epoll.hpp: bodies ----
-#if defined(THRUM_NETPOLL_EPOLL_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/netpoll/epoll.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_EPOLL_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
 #include <cerrno>
 #include <climits>
 #include <ctime>
@@ -51277,8 +51277,8 @@ template class basic_epoll<epoll_system>;
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/netpoll/io_uring_system.hpp: bodies ----
-#if defined(THRUM_NETPOLL_IO_URING_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+// ---- thrum/detail/netpoll/io_uring_system.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_IO_URING_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51436,36 +51436,36 @@ THRUM_OUT_OF_LINE void io_uring_system::yield() noexcept { os::yield_thread(); }
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/netpoll/io_uring.hpp: bodies ----
-#if defined(THRUM_NETPOLL_IO_URING_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
-// ---- thrum/os/os.hpp ----
+// ---- thrum/detail/netpoll/io_uring.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_IO_URING_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/os/os.hpp ----
 //
 // Chooses the operating system. What its layer must offer is in contract.hpp, and checked in
 // chosen_system.hpp.
-#ifndef THRUM_OS_OS_HPP
-#define THRUM_OS_OS_HPP
+#ifndef THRUM_DETAIL_OS_OS_HPP
+#define THRUM_DETAIL_OS_OS_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/code_parts.hpp ----
+// ---- thrum/detail/os/code_parts.hpp ----
 //
 // Chooses the operating system, for code in memory: which file holds an address, what that file says
 // of it, and its lines. For os/posix/symbol.hpp alone.
-#ifndef THRUM_OS_CODE_PARTS_HPP
-#define THRUM_OS_CODE_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_CODE_PARTS_HPP
+#define THRUM_DETAIL_OS_CODE_PARTS_HPP
 
 #if THRUM_OS_LINUX
-// ---- thrum/os/elf/code_image.hpp ----
+// ---- thrum/detail/os/elf/code_image.hpp ----
 //
 // A file of code, as far as reports read it: an ELF file.
 //
 // dladdr knows only the names that a program exports, which for most programs is none. The names of
 // all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_OS_ELF_CODE_IMAGE_HPP
+#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
 
 #if THRUM_OS_ELF
 
-// ---- thrum/os/posix/large_file.hpp ----
+// ---- thrum/detail/os/posix/large_file.hpp ----
 //
 // Files of any size, whatever size the program around us has chosen.
 //
@@ -51474,8 +51474,8 @@ THRUM_OUT_OF_LINE void io_uring_system::yield() noexcept { os::yield_thread(); }
 // macro, set or not before its first include, and must not decide what a header's inline function
 // does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
 // 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
-#ifndef THRUM_OS_POSIX_LARGE_FILE_HPP
-#define THRUM_OS_POSIX_LARGE_FILE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
 
 #if THRUM_OS_POSIX
 
@@ -51650,13 +51650,13 @@ class code_image {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_OS_ELF_CODE_IMAGE_HPP
+#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
 
-// ---- thrum/os/linux/loaded_code.hpp ----
+// ---- thrum/detail/os/linux/loaded_code.hpp ----
 //
 // Which file of code holds an address, and where that file is, on Linux.
-#ifndef THRUM_OS_LINUX_LOADED_CODE_HPP
-#define THRUM_OS_LINUX_LOADED_CODE_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
 
 #if THRUM_OS_LINUX
 
@@ -51712,15 +51712,15 @@ inline std::string readable_path(const char* name) {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_LOADED_CODE_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
 
 #if THRUM_OS_ANDROID
-// ---- thrum/os/posix/no_source_lines.hpp ----
+// ---- thrum/detail/os/posix/no_source_lines.hpp ----
 //
 // Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
 // (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_ANDROID
 
@@ -51751,10 +51751,10 @@ inline std::vector<std::string> ask_for_lines(const line_tool&, const std::strin
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #else
-// ---- thrum/os/linux/source_lines.hpp ----
+// ---- thrum/detail/os/linux/source_lines.hpp ----
 //
 // Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
 //
@@ -51779,8 +51779,8 @@ inline std::vector<std::string> ask_for_lines(const line_tool&, const std::strin
 //
 // Rejected: to read DWARF here, which is larger than the rest of the library; posix_spawn (SL1); a
 // child that is given away to init, which is ourselves in many containers.
-#ifndef THRUM_OS_LINUX_SOURCE_LINES_HPP
-#define THRUM_OS_LINUX_SOURCE_LINES_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 
@@ -52075,16 +52075,16 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 #endif
 
 #endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
-#endif  // THRUM_OS_LINUX_SOURCE_LINES_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
 #endif
 #elif THRUM_OS_MACOS
 #elif THRUM_OS_FREEBSD
 #endif
 
-#endif  // THRUM_OS_CODE_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_CODE_PARTS_HPP
 
-// ---- thrum/os/posix/caught_signals.hpp ----
+// ---- thrum/detail/os/posix/caught_signals.hpp ----
 //
 // Signals that are caught to be looked at later.
 //
@@ -52097,8 +52097,8 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 //
 // Handlers of others: what was installed before is kept, and put back if ours is then still
 // the one that is installed. If another one was installed meanwhile, that one stays.
-#ifndef THRUM_OS_POSIX_CAUGHT_SIGNALS_HPP
-#define THRUM_OS_POSIX_CAUGHT_SIGNALS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
+#define THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -52246,11 +52246,11 @@ THRUM_OUT_OF_LINE auto caught_signals::own_handler() noexcept -> void (*)(int) {
 #endif  // THRUM_OS_POSIX
 #endif
 
-// ---- thrum/os/posix/fault.hpp ----
+// ---- thrum/detail/os/posix/fault.hpp ----
 //
 // Access to memory that is not there: a look at each fault before it takes its course.
-#ifndef THRUM_OS_POSIX_FAULT_HPP
-#define THRUM_OS_POSIX_FAULT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_FAULT_HPP
+#define THRUM_DETAIL_OS_POSIX_FAULT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -52362,13 +52362,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_FAULT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_FAULT_HPP
 
-// ---- thrum/os/posix/quit_signal.hpp ----
+// ---- thrum/detail/os/posix/quit_signal.hpp ----
 //
 // SIGQUIT (the terminal's control-backslash) as a request.
-#ifndef THRUM_OS_POSIX_QUIT_SIGNAL_HPP
-#define THRUM_OS_POSIX_QUIT_SIGNAL_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
+#define THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -52483,15 +52483,15 @@ THRUM_OUT_OF_LINE auto quit_listener::own_handler() noexcept -> void (*)(int) {
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_QUIT_SIGNAL_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
 
-// ---- thrum/os/posix/symbol.hpp ----
+// ---- thrum/detail/os/posix/symbol.hpp ----
 //
 // What lies at a code address: what the loader says (dladdr), and what it does not know the file of
 // code says itself, which each system has in its own form (code_image of os/code_parts.hpp). Such a
 // file is read once for each report that names it.
-#ifndef THRUM_OS_POSIX_SYMBOL_HPP
-#define THRUM_OS_POSIX_SYMBOL_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+#define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
 #include <cstdint>
 
@@ -52802,12 +52802,12 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_SYMBOL_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
 #endif
 
 #if THRUM_OS_LINUX
-// ---- thrum/os/elf/unwind_table.hpp ----
+// ---- thrum/detail/os/elf/unwind_table.hpp ----
 //
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
@@ -52819,19 +52819,19 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 // is no such call it knows the files that the process began with.
 //
 // Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_OS_ELF_UNWIND_TABLE_HPP
+#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
 
 #if THRUM_OS_ELF
 
-// ---- thrum/os/unwind_entry.hpp ----
+// ---- thrum/detail/os/unwind_entry.hpp ----
 //
 // Call-frame information as all systems that have it write it down, and its reader: how the registers
 // of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
 //
 // Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_OS_UNWIND_ENTRY_HPP
-#define THRUM_OS_UNWIND_ENTRY_HPP
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -52974,7 +52974,7 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_UNWIND_ENTRY_HPP
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -53219,14 +53219,14 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 #endif
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_OS_ELF_UNWIND_TABLE_HPP
+#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
 
-// ---- thrum/os/linux/processors.hpp ----
+// ---- thrum/detail/os/linux/processors.hpp ----
 //
 // How many processors the program may use on Linux: the affinity mask, then the quota of its
 // control groups, which cgroup.hpp reads.
-#ifndef THRUM_OS_LINUX_PROCESSORS_HPP
-#define THRUM_OS_LINUX_PROCESSORS_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
 
 #if THRUM_OS_LINUX
 
@@ -53306,14 +53306,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 #endif
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_OS_LINUX_PROCESSORS_HPP
+#endif  // THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
 
 #elif THRUM_OS_MACOS
 #elif THRUM_OS_FREEBSD
 #elif THRUM_OS_WINDOWS
 #endif
 
-#endif  // THRUM_OS_OS_HPP
+#endif  // THRUM_DETAIL_OS_OS_HPP
 
 #include <bit>
 #include <cerrno>
@@ -53632,34 +53632,34 @@ template class basic_io_uring<io_uring_system>;
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/sched/queue/timer_heap.hpp: bodies ----
-#if defined(THRUM_SCHED_QUEUE_TIMER_HEAP_HPP) && THRUM_TEMPLATE_BODIES
-// ---- thrum/os/os.hpp ----
+// ---- thrum/detail/sched/queue/timer_heap.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_HPP) && THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/os/os.hpp ----
 //
 // Chooses the operating system. What its layer must offer is in contract.hpp, and checked in
 // chosen_system.hpp.
-#ifndef THRUM_OS_OS_HPP
-#define THRUM_OS_OS_HPP
+#ifndef THRUM_DETAIL_OS_OS_HPP
+#define THRUM_DETAIL_OS_OS_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/os/code_parts.hpp ----
+// ---- thrum/detail/os/code_parts.hpp ----
 //
 // Chooses the operating system, for code in memory: which file holds an address, what that file says
 // of it, and its lines. For os/posix/symbol.hpp alone.
-#ifndef THRUM_OS_CODE_PARTS_HPP
-#define THRUM_OS_CODE_PARTS_HPP
+#ifndef THRUM_DETAIL_OS_CODE_PARTS_HPP
+#define THRUM_DETAIL_OS_CODE_PARTS_HPP
 
 #if THRUM_OS_LINUX
 #if THRUM_OS_ANDROID
 #else
 #endif
 #elif THRUM_OS_MACOS
-// ---- thrum/os/bsd/loaded_code.hpp ----
+// ---- thrum/detail/os/bsd/loaded_code.hpp ----
 //
 // Which file of code holds an address, and where that file is: the loaders of these systems know it
 // by an absolute path.
-#ifndef THRUM_OS_BSD_LOADED_CODE_HPP
-#define THRUM_OS_BSD_LOADED_CODE_HPP
+#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
 
 #if THRUM_OS_BSD
 
@@ -53680,14 +53680,14 @@ inline std::string readable_path(const char* name) { return name; }
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_LOADED_CODE_HPP
+#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
 
-// ---- thrum/os/darwin/code_image.hpp ----
+// ---- thrum/detail/os/darwin/code_image.hpp ----
 //
 // A file of code, as far as reports read it, on macOS: not at all. dladdr reads the whole symbol table
 // of an image, those names as well that it does not export.
-#ifndef THRUM_OS_DARWIN_CODE_IMAGE_HPP
-#define THRUM_OS_DARWIN_CODE_IMAGE_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
 
 #if THRUM_OS_MACOS
 
@@ -53710,14 +53710,14 @@ class code_image {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_CODE_IMAGE_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
 
-// ---- thrum/os/posix/no_source_lines.hpp ----
+// ---- thrum/detail/os/posix/no_source_lines.hpp ----
 //
 // Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
 // (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_ANDROID
 
@@ -53748,15 +53748,15 @@ inline std::vector<std::string> ask_for_lines(const line_tool&, const std::strin
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/os/bsd/loaded_code.hpp ----
+// ---- thrum/detail/os/bsd/loaded_code.hpp ----
 //
 // Which file of code holds an address, and where that file is: the loaders of these systems know it
 // by an absolute path.
-#ifndef THRUM_OS_BSD_LOADED_CODE_HPP
-#define THRUM_OS_BSD_LOADED_CODE_HPP
+#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
 
 #if THRUM_OS_BSD
 
@@ -53777,20 +53777,20 @@ inline std::string readable_path(const char* name) { return name; }
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_OS_BSD_LOADED_CODE_HPP
+#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
 
-// ---- thrum/os/elf/code_image.hpp ----
+// ---- thrum/detail/os/elf/code_image.hpp ----
 //
 // A file of code, as far as reports read it: an ELF file.
 //
 // dladdr knows only the names that a program exports, which for most programs is none. The names of
 // all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_OS_ELF_CODE_IMAGE_HPP
+#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
 
 #if THRUM_OS_ELF
 
-// ---- thrum/os/posix/large_file.hpp ----
+// ---- thrum/detail/os/posix/large_file.hpp ----
 //
 // Files of any size, whatever size the program around us has chosen.
 //
@@ -53799,8 +53799,8 @@ inline std::string readable_path(const char* name) { return name; }
 // macro, set or not before its first include, and must not decide what a header's inline function
 // does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
 // 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
-#ifndef THRUM_OS_POSIX_LARGE_FILE_HPP
-#define THRUM_OS_POSIX_LARGE_FILE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
 
 #if THRUM_OS_POSIX
 
@@ -53975,14 +53975,14 @@ class code_image {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_OS_ELF_CODE_IMAGE_HPP
+#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
 
-// ---- thrum/os/posix/no_source_lines.hpp ----
+// ---- thrum/detail/os/posix/no_source_lines.hpp ----
 //
 // Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
 // (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_ANDROID
 
@@ -54013,13 +54013,13 @@ inline std::vector<std::string> ask_for_lines(const line_tool&, const std::strin
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_OS_POSIX_NO_SOURCE_LINES_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #endif
 
-#endif  // THRUM_OS_CODE_PARTS_HPP
+#endif  // THRUM_DETAIL_OS_CODE_PARTS_HPP
 
-// ---- thrum/os/posix/caught_signals.hpp ----
+// ---- thrum/detail/os/posix/caught_signals.hpp ----
 //
 // Signals that are caught to be looked at later.
 //
@@ -54032,8 +54032,8 @@ inline std::vector<std::string> ask_for_lines(const line_tool&, const std::strin
 //
 // Handlers of others: what was installed before is kept, and put back if ours is then still
 // the one that is installed. If another one was installed meanwhile, that one stays.
-#ifndef THRUM_OS_POSIX_CAUGHT_SIGNALS_HPP
-#define THRUM_OS_POSIX_CAUGHT_SIGNALS_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
+#define THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -54181,11 +54181,11 @@ THRUM_OUT_OF_LINE auto caught_signals::own_handler() noexcept -> void (*)(int) {
 #endif  // THRUM_OS_POSIX
 #endif
 
-// ---- thrum/os/posix/fault.hpp ----
+// ---- thrum/detail/os/posix/fault.hpp ----
 //
 // Access to memory that is not there: a look at each fault before it takes its course.
-#ifndef THRUM_OS_POSIX_FAULT_HPP
-#define THRUM_OS_POSIX_FAULT_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_FAULT_HPP
+#define THRUM_DETAIL_OS_POSIX_FAULT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -54297,13 +54297,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_FAULT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_FAULT_HPP
 
-// ---- thrum/os/posix/quit_signal.hpp ----
+// ---- thrum/detail/os/posix/quit_signal.hpp ----
 //
 // SIGQUIT (the terminal's control-backslash) as a request.
-#ifndef THRUM_OS_POSIX_QUIT_SIGNAL_HPP
-#define THRUM_OS_POSIX_QUIT_SIGNAL_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
+#define THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -54418,15 +54418,15 @@ THRUM_OUT_OF_LINE auto quit_listener::own_handler() noexcept -> void (*)(int) {
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_QUIT_SIGNAL_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
 
-// ---- thrum/os/posix/symbol.hpp ----
+// ---- thrum/detail/os/posix/symbol.hpp ----
 //
 // What lies at a code address: what the loader says (dladdr), and what it does not know the file of
 // code says itself, which each system has in its own form (code_image of os/code_parts.hpp). Such a
 // file is read once for each report that names it.
-#ifndef THRUM_OS_POSIX_SYMBOL_HPP
-#define THRUM_OS_POSIX_SYMBOL_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+#define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
 #include <cstdint>
 
@@ -54737,17 +54737,17 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 #endif
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_OS_POSIX_SYMBOL_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
 #endif
 
 #if THRUM_OS_LINUX
 #elif THRUM_OS_MACOS
-// ---- thrum/os/darwin/processors.hpp ----
+// ---- thrum/detail/os/darwin/processors.hpp ----
 //
 // How many processors the program may use on macOS, which has neither masks nor quotas.
-#ifndef THRUM_OS_DARWIN_PROCESSORS_HPP
-#define THRUM_OS_DARWIN_PROCESSORS_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_DARWIN_PROCESSORS_HPP
 
 #if THRUM_OS_MACOS
 
@@ -54772,9 +54772,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 #endif
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_PROCESSORS_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_PROCESSORS_HPP
 
-// ---- thrum/os/darwin/unwind_table.hpp ----
+// ---- thrum/detail/os/darwin/unwind_table.hpp ----
 //
 // How the caller of a function is found on macOS: by the chain of frame pointers.
 //
@@ -54790,19 +54790,19 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 //
 // Source: the rules for frame pointers in Apple's guide to writing code for its processors; the DWARF
 // 5 standard, 6.4.
-#ifndef THRUM_OS_DARWIN_UNWIND_TABLE_HPP
-#define THRUM_OS_DARWIN_UNWIND_TABLE_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
 
 #if THRUM_OS_MACOS
 
-// ---- thrum/os/unwind_entry.hpp ----
+// ---- thrum/detail/os/unwind_entry.hpp ----
 //
 // Call-frame information as all systems that have it write it down, and its reader: how the registers
 // of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
 //
 // Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_OS_UNWIND_ENTRY_HPP
-#define THRUM_OS_UNWIND_ENTRY_HPP
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -54945,7 +54945,7 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_UNWIND_ENTRY_HPP
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -55077,10 +55077,10 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 #endif
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_OS_DARWIN_UNWIND_TABLE_HPP
+#endif  // THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/os/elf/unwind_table.hpp ----
+// ---- thrum/detail/os/elf/unwind_table.hpp ----
 //
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
@@ -55092,19 +55092,19 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 // is no such call it knows the files that the process began with.
 //
 // Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_OS_ELF_UNWIND_TABLE_HPP
+#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
 
 #if THRUM_OS_ELF
 
-// ---- thrum/os/unwind_entry.hpp ----
+// ---- thrum/detail/os/unwind_entry.hpp ----
 //
 // Call-frame information as all systems that have it write it down, and its reader: how the registers
 // of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
 //
 // Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_OS_UNWIND_ENTRY_HPP
-#define THRUM_OS_UNWIND_ENTRY_HPP
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -55247,7 +55247,7 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_UNWIND_ENTRY_HPP
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -55492,14 +55492,14 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 #endif
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_OS_ELF_UNWIND_TABLE_HPP
+#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
 
-// ---- thrum/os/freebsd/processors.hpp ----
+// ---- thrum/detail/os/freebsd/processors.hpp ----
 //
 // How many processors the program may use on FreeBSD: those of the calling thread's mask, which cpuset(1)
 // and jails set. Limits of CPU time (rctl) are not looked at: they need not be compiled into a kernel.
-#ifndef THRUM_OS_FREEBSD_PROCESSORS_HPP
-#define THRUM_OS_FREEBSD_PROCESSORS_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
 
 #if THRUM_OS_FREEBSD
 
@@ -55535,10 +55535,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 #endif
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_OS_FREEBSD_PROCESSORS_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
 
 #elif THRUM_OS_WINDOWS
-// ---- thrum/os/windows/caught_signals.hpp ----
+// ---- thrum/detail/os/windows/caught_signals.hpp ----
 //
 // Signals that are caught to be looked at later.
 //
@@ -55547,8 +55547,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 // ends the process when the handler for one of those ends returns: so it does not return. A program
 // raises them itself by the C library's raise(), on its own thread. Ours sets the signal's bit and wakes
 // a note; a thread that sleeps on the note takes the bits.
-#ifndef THRUM_OS_WINDOWS_CAUGHT_SIGNALS_HPP
-#define THRUM_OS_WINDOWS_CAUGHT_SIGNALS_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
+#define THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -55720,17 +55720,17 @@ THRUM_OUT_OF_LINE int __stdcall caught_signals::handle_event(unsigned long event
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_CAUGHT_SIGNALS_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
 
-// ---- thrum/os/windows/fault.hpp ----
+// ---- thrum/detail/os/windows/fault.hpp ----
 //
 // Access to memory that is not there, and stacks that are used up: a look at each fault before it takes
 // its course.
 //
 // The handler runs on the stack of the thread that faulted. Of a stack that is used up the system keeps
 // some pages for it.
-#ifndef THRUM_OS_WINDOWS_FAULT_HPP
-#define THRUM_OS_WINDOWS_FAULT_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
+#define THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -55794,13 +55794,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_FAULT_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
 
-// ---- thrum/os/windows/processors.hpp ----
+// ---- thrum/detail/os/windows/processors.hpp ----
 //
 // How many processors this process may use.
-#ifndef THRUM_OS_WINDOWS_PROCESSORS_HPP
-#define THRUM_OS_WINDOWS_PROCESSORS_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -55845,13 +55845,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_PROCESSORS_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
 
-// ---- thrum/os/windows/quit_signal.hpp ----
+// ---- thrum/detail/os/windows/quit_signal.hpp ----
 //
 // The console's control-break as a request.
-#ifndef THRUM_OS_WINDOWS_QUIT_SIGNAL_HPP
-#define THRUM_OS_WINDOWS_QUIT_SIGNAL_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_QUIT_SIGNAL_HPP
+#define THRUM_DETAIL_OS_WINDOWS_QUIT_SIGNAL_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -55937,13 +55937,13 @@ THRUM_OUT_OF_LINE int __stdcall quit_listener::handle(unsigned long event) noexc
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_QUIT_SIGNAL_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_QUIT_SIGNAL_HPP
 
-// ---- thrum/os/windows/source_lines.hpp ----
+// ---- thrum/detail/os/windows/source_lines.hpp ----
 //
 // Lines of the source, which no tool of the system tells.
-#ifndef THRUM_OS_WINDOWS_SOURCE_LINES_HPP
-#define THRUM_OS_WINDOWS_SOURCE_LINES_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_WINDOWS_SOURCE_LINES_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -55961,9 +55961,9 @@ inline constinit std::atomic<std::int64_t> source_lines_patience_ns{2'000'000'00
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_SOURCE_LINES_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_SOURCE_LINES_HPP
 
-// ---- thrum/os/windows/symbol.hpp ----
+// ---- thrum/detail/os/windows/symbol.hpp ----
 //
 // What lies at a code address, on Windows.
 //
@@ -55972,8 +55972,8 @@ inline constinit std::atomic<std::int64_t> source_lines_patience_ns{2'000'000'00
 // bring into memory. So that is read, once for each file that a report names.
 //
 // Source: the PE format as Microsoft documents it, "COFF Symbol Table".
-#ifndef THRUM_OS_WINDOWS_SYMBOL_HPP
-#define THRUM_OS_WINDOWS_SYMBOL_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
+#define THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -56045,11 +56045,11 @@ void append_address(Message& text, const void* address) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-// ---- thrum/os/windows/code_image.hpp ----
+// ---- thrum/detail/os/windows/code_image.hpp ----
 //
 // The files of code in memory, as the loader has put them there: without a lock, for handlers, too.
-#ifndef THRUM_OS_WINDOWS_CODE_IMAGE_HPP
-#define THRUM_OS_WINDOWS_CODE_IMAGE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_CODE_IMAGE_HPP
 
 #if THRUM_OS_WINDOWS
 
@@ -56162,7 +56162,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::string_view path_of(const code_image& imag
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_CODE_IMAGE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_CODE_IMAGE_HPP
 
 #include <algorithm>
 #include <cstdio>
@@ -56373,9 +56373,9 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_SYMBOL_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
 
-// ---- thrum/os/windows/unwind_table.hpp ----
+// ---- thrum/detail/os/windows/unwind_table.hpp ----
 //
 // How the caller's registers are found at a place in the code: the tables that the system unwinds by,
 // told in the words of DWARF's call-frame information, which the walk along a stack understands
@@ -56388,19 +56388,19 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 //
 // The unwinder of the system may not be called where somebody stands still: it may take locks, and
 // believes what it reads from the stack. This takes no lock and reads the image alone.
-#ifndef THRUM_OS_WINDOWS_UNWIND_TABLE_HPP
-#define THRUM_OS_WINDOWS_UNWIND_TABLE_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/os/unwind_entry.hpp ----
+// ---- thrum/detail/os/unwind_entry.hpp ----
 //
 // Call-frame information as all systems that have it write it down, and its reader: how the registers
 // of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
 //
 // Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_OS_UNWIND_ENTRY_HPP
-#define THRUM_OS_UNWIND_ENTRY_HPP
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -56543,7 +56543,7 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_UNWIND_ENTRY_HPP
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
 
 #include <cstdint>
 
@@ -56561,14 +56561,14 @@ bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_ent
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-// ---- thrum/os/windows/unwind_table_aarch64.hpp ----
+// ---- thrum/detail/os/windows/unwind_table_aarch64.hpp ----
 //
 // What os/windows/unwind_table.hpp declares, without the tables of aarch64: the calling convention wants each
 // function that calls another one to keep a chain of frames, which x29 begins. A frame is two words, the
 // caller's x29 and where the function returns to. So a walk finds all functions that stand in a call; of an
 // interrupted one that keeps no frame, or not yet, it leaves out the caller.
-#ifndef THRUM_OS_WINDOWS_UNWIND_TABLE_AARCH64_HPP
-#define THRUM_OS_WINDOWS_UNWIND_TABLE_AARCH64_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_AARCH64_HPP
+#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_AARCH64_HPP
 
 #if THRUM_ARCH_AARCH64_WIN64
 
@@ -56600,13 +56600,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address,
 #endif  // THRUM_ARCH_AARCH64_WIN64
 #endif
 
-// ---- thrum/os/windows/unwind_table_x86_64.hpp ----
+// ---- thrum/detail/os/windows/unwind_table_x86_64.hpp ----
 //
 // What os/windows/unwind_table.hpp declares, from the tables of x86-64.
 //
 // Source: Microsoft, "x64 exception handling": RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
-#ifndef THRUM_OS_WINDOWS_UNWIND_TABLE_X86_64_HPP
-#define THRUM_OS_WINDOWS_UNWIND_TABLE_X86_64_HPP
+#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_X86_64_HPP
+#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_X86_64_HPP
 
 #if THRUM_ARCH_X86_64_WIN64
 
@@ -56868,11 +56868,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address,
 #endif
 
 #endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_OS_WINDOWS_UNWIND_TABLE_HPP
+#endif  // THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
 
 #endif
 
-#endif  // THRUM_OS_OS_HPP
+#endif  // THRUM_DETAIL_OS_OS_HPP
 
 #include <cstring>
 #include <utility>
@@ -57231,8 +57231,8 @@ void timer_heap<Traits>::publish_earliest() noexcept {
 }}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
-// ---- thrum/sched/core/p.hpp: bodies ----
-#if defined(THRUM_SCHED_CORE_P_HPP) && (THRUM_BODIES && THRUM_SEPARATE)
+// ---- thrum/detail/sched/core/p.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_CORE_P_HPP) && (THRUM_BODIES && THRUM_SEPARATE)
 // What a P consists of that is compiled once in a program: the templates that it has as members.
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -57242,8 +57242,8 @@ template class timer_heap<traits>;
 }}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
-// ---- thrum/sched/core/stack.hpp: bodies ----
-#if defined(THRUM_SCHED_CORE_STACK_HPP) && THRUM_BODIES
+// ---- thrum/detail/sched/core/stack.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_CORE_STACK_HPP) && THRUM_BODIES
 // Stacks from hooks, and how all are given back. The essay is in stack.hpp.
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -57340,8 +57340,8 @@ THRUM_OUT_OF_LINE void stack_pool::give_back(slab* first, const memory_hooks& me
 }}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
-// ---- thrum/sched/run/stop_watch.hpp: bodies ----
-#if defined(THRUM_SCHED_RUN_STOP_WATCH_HPP) && THRUM_BODIES
+// ---- thrum/detail/sched/run/stop_watch.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_RUN_STOP_WATCH_HPP) && THRUM_BODIES
 
 #include <utility>
 
@@ -57375,12 +57375,12 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE stop_watch* exchange_stop_watch(const section& 
 
 // ---- thrum/blocking.hpp: bodies ----
 #if defined(THRUM_BLOCKING_HPP) && THRUM_BODIES
-// ---- thrum/sched/run/off_host.hpp ----
+// ---- thrum/detail/sched/run/off_host.hpp ----
 //
 // A goroutine that is going to occupy its thread leaves that of a host for one of its runtime's own:
 // the host would not get back to its main loop.
-#ifndef THRUM_SCHED_RUN_OFF_HOST_HPP
-#define THRUM_SCHED_RUN_OFF_HOST_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_OFF_HOST_HPP
+#define THRUM_DETAIL_SCHED_RUN_OFF_HOST_HPP
 
 #include <cstdint>
 
@@ -57406,7 +57406,7 @@ inline void may_be_on_host(goroutine& g) noexcept {
 
 #endif
 
-// ---- thrum/sched/run/syscall.hpp ----
+// ---- thrum/detail/sched/run/syscall.hpp ----
 //
 // Entering and leaving a call that may block the thread.
 //
@@ -57422,8 +57422,8 @@ inline void may_be_on_host(goroutine& g) noexcept {
 // This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
 // word decides; that saves one of two atomic operations and costs states in which a goroutine runs
 // without a P, which every reader of the status must then tolerate.
-#ifndef THRUM_SCHED_RUN_SYSCALL_HPP
-#define THRUM_SCHED_RUN_SYSCALL_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
+#define THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -57535,8 +57535,8 @@ THRUM_OUT_OF_LINE syscall_scope::~syscall_scope() {
 }}}  // namespace thrum::THRUM_ABI::go_detail
 #endif
 
-// ---- thrum/base/error.hpp: bodies ----
-#if defined(THRUM_BASE_ERROR_HPP) && THRUM_BODIES
+// ---- thrum/detail/base/error.hpp: bodies ----
+#if defined(THRUM_DETAIL_BASE_ERROR_HPP) && THRUM_BODIES
 #include <string>
 
 #if !THRUM_EXCEPTIONS
@@ -57566,15 +57566,15 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_system(const std::error_code& error,
 }}}  // namespace thrum::THRUM_ABI::base
 #endif
 
-// ---- thrum/sync/destroyed_waiters.hpp: bodies ----
-#if defined(THRUM_SYNC_DESTROYED_WAITERS_HPP) && THRUM_BODIES
-// ---- thrum/debug/backtrace.hpp ----
+// ---- thrum/detail/sync/destroyed_waiters.hpp: bodies ----
+#if defined(THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP) && THRUM_BODIES
+// ---- thrum/detail/debug/backtrace.hpp ----
 //
 // Where a goroutine stands, in words.
-#ifndef THRUM_DEBUG_BACKTRACE_HPP
-#define THRUM_DEBUG_BACKTRACE_HPP
+#ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+#define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 
-// ---- thrum/sched/core/frame_walk.hpp ----
+// ---- thrum/detail/sched/core/frame_walk.hpp ----
 //
 // The callers on a stack that stands still, whatever it was doing when it was made to.
 //
@@ -57591,8 +57591,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_system(const std::error_code& error,
 //   What fails a check ends the walk: a wrong rule costs lines of the report, never the program.
 //
 // Runs in the handler of a signal; uses about 6 KiB of its stack.
-#ifndef THRUM_SCHED_CORE_FRAME_WALK_HPP
-#define THRUM_SCHED_CORE_FRAME_WALK_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_FRAME_WALK_HPP
+#define THRUM_DETAIL_SCHED_CORE_FRAME_WALK_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -58012,15 +58012,15 @@ inline void walk_interrupted(const void* context, const stack_bounds& bounds,
 
 #endif
 
-// ---- thrum/sched/run/frozen.hpp ----
+// ---- thrum/detail/sched/run/frozen.hpp ----
 //
 // The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
 //
 // It notes down its own callers before it waits, if it has a goroutine. It may have been
 // interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
 // without locks: core/frame_walk.hpp.
-#ifndef THRUM_SCHED_RUN_FROZEN_HPP
-#define THRUM_SCHED_RUN_FROZEN_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_FROZEN_HPP
+#define THRUM_DETAIL_SCHED_RUN_FROZEN_HPP
 
 #include <cstdint>
 
@@ -58187,21 +58187,21 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
 
 #endif
 
-// ---- thrum/debug/dump.hpp ----
+// ---- thrum/detail/debug/dump.hpp ----
 //
 // Every goroutine in words: its number and name, its state, since when, and its callers.
-#ifndef THRUM_DEBUG_DUMP_HPP
-#define THRUM_DEBUG_DUMP_HPP
+#ifndef THRUM_DETAIL_DEBUG_DUMP_HPP
+#define THRUM_DETAIL_DEBUG_DUMP_HPP
 
-// ---- thrum/debug/tally.hpp ----
+// ---- thrum/detail/debug/tally.hpp ----
 //
 // How often each of few things was seen among many: a million goroutines stand at a few places.
 //
 // An array that is sorted and freed of repetitions whenever it has doubled, so that it stays as
 // small as the number of different things. No std::map and std::sort: every source file of a
 // program pays for what this header brings, unless the library is compiled apart.
-#ifndef THRUM_DEBUG_TALLY_HPP
-#define THRUM_DEBUG_TALLY_HPP
+#ifndef THRUM_DETAIL_DEBUG_TALLY_HPP
+#define THRUM_DETAIL_DEBUG_TALLY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -58287,7 +58287,7 @@ class tally {
 
 #endif
 
-// ---- thrum/sched/watch/freeze.hpp ----
+// ---- thrum/detail/sched/watch/freeze.hpp ----
 //
 // Stopping all goroutines of a scheduler for a moment, to look at their stacks.
 //
@@ -58306,8 +58306,8 @@ class tally {
 //      malloc. The code that looks collects addresses, and makes words of them afterwards.
 //
 // Fences of [fz.phase]: freezer, hold, stop_in_handler, wait_if_frozen.
-#ifndef THRUM_SCHED_WATCH_FREEZE_HPP
-#define THRUM_SCHED_WATCH_FREEZE_HPP
+#ifndef THRUM_DETAIL_SCHED_WATCH_FREEZE_HPP
+#define THRUM_DETAIL_SCHED_WATCH_FREEZE_HPP
 
 #include <cstdint>
 
@@ -58693,7 +58693,7 @@ inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, worl
 
 #endif
 
-// ---- thrum/sched/life/process_exit.hpp ----
+// ---- thrum/detail/sched/life/process_exit.hpp ----
 //
 // Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
 //
@@ -58705,8 +58705,8 @@ inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, worl
 //   press    the monitor, every millisecond: takes Ps from calls that block, interrupts loops
 //   watch    the monitor: ends the freeze when the thread that exits has slept for too long
 //   release  by watch(), or by another freeze that begins, whichever comes first
-#ifndef THRUM_SCHED_LIFE_PROCESS_EXIT_HPP
-#define THRUM_SCHED_LIFE_PROCESS_EXIT_HPP
+#ifndef THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
+#define THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -59008,8 +59008,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::end(std::string_view what) 
 }}}  // namespace thrum::THRUM_ABI::sync_detail
 #endif
 
-// ---- thrum/sync/wait_list.hpp: bodies ----
-#if defined(THRUM_SYNC_WAIT_LIST_HPP) && THRUM_BODIES
+// ---- thrum/detail/sync/wait_list.hpp: bodies ----
+#if defined(THRUM_DETAIL_SYNC_WAIT_LIST_HPP) && THRUM_BODIES
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 THRUM_OUT_OF_LINE void wait_list::take_all(wake_cause cause, wake_list& released) noexcept {
@@ -59050,8 +59050,8 @@ THRUM_OUT_OF_LINE wake_cause waiting::wait(const wait_options& options) noexcept
 }}}  // namespace thrum::THRUM_ABI::sync_detail
 #endif
 
-// ---- thrum/deadline.hpp: bodies ----
-#if defined(THRUM_DEADLINE_HPP) && THRUM_BODIES
+// ---- thrum/detail/start/deadline.hpp: bodies ----
+#if defined(THRUM_DETAIL_START_DEADLINE_HPP) && THRUM_BODIES
 
 #include <algorithm>
 #include <atomic>
@@ -59086,72 +59086,6 @@ THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::time_detail
-#endif
-
-// ---- thrum/debug/stats.hpp: bodies ----
-#if defined(THRUM_DEBUG_STATS_HPP) && THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace debug {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
-  stats_snapshot s;
-  s.local_queues.reserve(scheduler.procs());
-  s.procs = scheduler.procs();
-  s.idle_procs = scheduler.idle.idle_ps();
-  s.threads = scheduler.ms.with_thread();
-  s.idle_threads = scheduler.idle.idle_ms();
-  s.spinning = scheduler.idle.spinning();
-  s.global_queue = scheduler.global.size();
-  s.background_queue = scheduler.background.size();
-  // relaxed: a figure for reports
-  s.hand_offs = scheduler.hand_offs.load(relaxed);
-  s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure for reports
-  s.exchanges = scheduler.taken.exchanges.load(relaxed);          // relaxed: a figure for reports
-  s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure for reports
-  s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure for reports
-  {
-    const sched::section here;
-    s.stack_bytes = scheduler.pool->reserved_bytes();
-  }
-  scheduler.for_each_p([&](sched::processor& p) {
-    if (p.id < s.procs) {
-      s.local_queues.push_back(p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0));
-    }
-    s.finished += p.counts.finished.get();
-    s.switches += p.counts.switches.get();
-    s.steals += p.counts.steals.get();
-    s.preemptions += p.counts.preemptions.get();
-    {
-      const sched::section here;
-      s.timers += p.timers.armed();
-    }
-    s.timers_fired += p.counts.timers.get();
-  });
-  scheduler.for_each_p([&](const sched::processor& p) { s.created += p.counts.created.get(); });
-  s.created += scheduler.created_elsewhere();
-  s.goroutines = s.created - s.finished;
-  scheduler.pool->for_each([&](sched::goroutine& g) {
-    switch (g.status.load(relaxed)) {  // relaxed: a figure for reports
-      case sched::g_status::runnable: ++s.runnable; break;
-      case sched::g_status::running:
-      case sched::g_status::preempted: ++s.running; break;
-      case sched::g_status::waiting:
-        ++s.waiting;
-        if (sched::is_polled(g.reason.load(relaxed))) {  // relaxed: a figure for reports
-          ++s.polled_descriptors;
-        }
-        break;
-      case sched::g_status::syscall: ++s.in_syscall; break;
-      case sched::g_status::idle:
-      case sched::g_status::dead: break;
-    }
-  });
-  return s;
-}
-
-}}}  // namespace thrum::THRUM_ABI::debug
 #endif
 
 // ---- thrum/thread_lock.hpp: bodies ----
@@ -59189,8 +59123,8 @@ THRUM_OUT_OF_LINE thread_lock::~thread_lock() {
 }}  // namespace thrum::THRUM_ABI
 #endif
 
-// ---- thrum/request_stop.hpp: bodies ----
-#if defined(THRUM_REQUEST_STOP_HPP) && THRUM_BODIES
+// ---- thrum/detail/start/request_stop.hpp: bodies ----
+#if defined(THRUM_DETAIL_START_REQUEST_STOP_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
@@ -59205,7 +59139,7 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
 
 // ---- thrum/join_handle.hpp: bodies ----
 #if defined(THRUM_JOIN_HANDLE_HPP) && THRUM_BODIES
-// ---- thrum/debug/panic_report.hpp ----
+// ---- thrum/detail/debug/panic_report.hpp ----
 //
 // What is said when an exception leaves a goroutine.
 //
@@ -59214,8 +59148,8 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
 // callers still on the stack. The report is made there. What leaves the main goroutine is thrown on
 // by run(), and the caller of run() may catch it; so the place is noted down when it leaves, and
 // reported only if nothing has caught it.
-#ifndef THRUM_DEBUG_PANIC_REPORT_HPP
-#define THRUM_DEBUG_PANIC_REPORT_HPP
+#ifndef THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
+#define THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
 
 #include <atomic>
 #include <cstdlib>
@@ -59452,9 +59386,75 @@ THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
 }}}  // namespace thrum::THRUM_ABI::go_detail
 #endif
 
+// ---- thrum/debug/stats.hpp: bodies ----
+#if defined(THRUM_DEBUG_STATS_HPP) && THRUM_BODIES
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
+  stats_snapshot s;
+  s.local_queues.reserve(scheduler.procs());
+  s.procs = scheduler.procs();
+  s.idle_procs = scheduler.idle.idle_ps();
+  s.threads = scheduler.ms.with_thread();
+  s.idle_threads = scheduler.idle.idle_ms();
+  s.spinning = scheduler.idle.spinning();
+  s.global_queue = scheduler.global.size();
+  s.background_queue = scheduler.background.size();
+  // relaxed: a figure for reports
+  s.hand_offs = scheduler.hand_offs.load(relaxed);
+  s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure for reports
+  s.exchanges = scheduler.taken.exchanges.load(relaxed);          // relaxed: a figure for reports
+  s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure for reports
+  s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure for reports
+  {
+    const sched::section here;
+    s.stack_bytes = scheduler.pool->reserved_bytes();
+  }
+  scheduler.for_each_p([&](sched::processor& p) {
+    if (p.id < s.procs) {
+      s.local_queues.push_back(p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0));
+    }
+    s.finished += p.counts.finished.get();
+    s.switches += p.counts.switches.get();
+    s.steals += p.counts.steals.get();
+    s.preemptions += p.counts.preemptions.get();
+    {
+      const sched::section here;
+      s.timers += p.timers.armed();
+    }
+    s.timers_fired += p.counts.timers.get();
+  });
+  scheduler.for_each_p([&](const sched::processor& p) { s.created += p.counts.created.get(); });
+  s.created += scheduler.created_elsewhere();
+  s.goroutines = s.created - s.finished;
+  scheduler.pool->for_each([&](sched::goroutine& g) {
+    switch (g.status.load(relaxed)) {  // relaxed: a figure for reports
+      case sched::g_status::runnable: ++s.runnable; break;
+      case sched::g_status::running:
+      case sched::g_status::preempted: ++s.running; break;
+      case sched::g_status::waiting:
+        ++s.waiting;
+        if (sched::is_polled(g.reason.load(relaxed))) {  // relaxed: a figure for reports
+          ++s.polled_descriptors;
+        }
+        break;
+      case sched::g_status::syscall: ++s.in_syscall; break;
+      case sched::g_status::idle:
+      case sched::g_status::dead: break;
+    }
+  });
+  return s;
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+#endif
+
 // ---- thrum/on_host.hpp: bodies ----
 #if defined(THRUM_ON_HOST_HPP) && THRUM_BODIES
-// ---- thrum/sched/run/attach.hpp ----
+// ---- thrum/detail/sched/run/attach.hpp ----
 //
 // A thread becomes a host of a scheduler, and ceases to be one: at its end, or with the scheduler.
 //
@@ -59466,8 +59466,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
 // What is bound to the first host waits while there is no thread: before one attaches, and after it
 // has ended until the next one does. When the scheduler stops and there is none, its inbox is closed:
 // then those goroutines end on any thread.
-#ifndef THRUM_SCHED_RUN_ATTACH_HPP
-#define THRUM_SCHED_RUN_ATTACH_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_ATTACH_HPP
+#define THRUM_DETAIL_SCHED_RUN_ATTACH_HPP
 
 #include <cstdint>
 
@@ -59869,9 +59869,9 @@ THRUM_OUT_OF_LINE options options::from_environment() {
 }}  // namespace thrum::THRUM_ABI
 #endif
 
-// ---- thrum/sched/io/poll_wait.hpp: bodies ----
-#if defined(THRUM_SCHED_IO_POLL_WAIT_HPP) && THRUM_BODIES
-// ---- thrum/sched/io/io_share.hpp ----
+// ---- thrum/detail/sched/io/poll_wait.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_IO_POLL_WAIT_HPP) && THRUM_BODIES
+// ---- thrum/detail/sched/io/io_share.hpp ----
 //
 // How much input and output a goroutine may do in a row while others wait.
 //
@@ -59897,8 +59897,8 @@ THRUM_OUT_OF_LINE options options::from_environment() {
 //
 // The count is not set back at each switch, which would cost all those that do no input and output:
 // it is compared with the count of switches.
-#ifndef THRUM_SCHED_IO_IO_SHARE_HPP
-#define THRUM_SCHED_IO_IO_SHARE_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_IO_SHARE_HPP
+#define THRUM_DETAIL_SCHED_IO_IO_SHARE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -59975,25 +59975,25 @@ inline void end_io(section& here, std::size_t bytes) noexcept {
 
 #endif
 
-// ---- thrum/sched/io/poll_events.hpp ----
+// ---- thrum/detail/sched/io/poll_events.hpp ----
 //
 // How the events of a poller, which are tags, make goroutines runnable.
-#ifndef THRUM_SCHED_IO_POLL_EVENTS_HPP
-#define THRUM_SCHED_IO_POLL_EVENTS_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_EVENTS_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_EVENTS_HPP
 
-// ---- thrum/sched/io/poll_table.hpp ----
+// ---- thrum/detail/sched/io/poll_table.hpp ----
 //
 // All descriptors of the process that goroutines may wait for.
-#ifndef THRUM_SCHED_IO_POLL_TABLE_HPP
-#define THRUM_SCHED_IO_POLL_TABLE_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_TABLE_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_TABLE_HPP
 
-// ---- thrum/base/doubling.hpp ----
+// ---- thrum/detail/base/doubling.hpp ----
 //
 // Where an element stands in an array that grows and never moves: chunks, each as long as all before
 // it together, so that a dozen pointers lead to millions of elements and an array that is not used
 // takes no memory.
-#ifndef THRUM_BASE_DOUBLING_HPP
-#define THRUM_BASE_DOUBLING_HPP
+#ifndef THRUM_DETAIL_BASE_DOUBLING_HPP
+#define THRUM_DETAIL_BASE_DOUBLING_HPP
 
 #include <bit>
 #include <cstdint>
@@ -60118,11 +60118,11 @@ class poll_table {
 
 #endif
 
-// ---- thrum/sched/run/poll_sink.hpp ----
+// ---- thrum/detail/sched/run/poll_sink.hpp ----
 //
 // Where a poll leaves the goroutines that it makes runnable, and where they go from there.
-#ifndef THRUM_SCHED_RUN_POLL_SINK_HPP
-#define THRUM_SCHED_RUN_POLL_SINK_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_POLL_SINK_HPP
+#define THRUM_DETAIL_SCHED_RUN_POLL_SINK_HPP
 
 #include <cstdint>
 #include <utility>
@@ -60342,13 +60342,13 @@ struct poll_events {
 
 #endif
 
-// ---- thrum/sched/io/poll_foreign.hpp ----
+// ---- thrum/detail/sched/io/poll_foreign.hpp ----
 //
 // Of what sched/io/poll_wait.hpp declares, the waits for descriptors that are not ours.
-#ifndef THRUM_SCHED_IO_POLL_FOREIGN_HPP
-#define THRUM_SCHED_IO_POLL_FOREIGN_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_FOREIGN_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_FOREIGN_HPP
 
-// ---- thrum/sched/run/leave_poller.hpp ----
+// ---- thrum/detail/sched/run/leave_poller.hpp ----
 //
 // What a thread does that leaves the poller with a goroutine, and who looks there meanwhile.
 //
@@ -60375,8 +60375,8 @@ struct poll_events {
 // Rejected: a few wakes after each time in which nobody had looked, whoever left the poller then.
 // Goroutines that answer at once used them up, and beside one that computes for 8 ms in each 10 a
 // tenth of them waited for 4 to 8 ms, as they do in Go.
-#ifndef THRUM_SCHED_RUN_LEAVE_POLLER_HPP
-#define THRUM_SCHED_RUN_LEAVE_POLLER_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_LEAVE_POLLER_HPP
+#define THRUM_DETAIL_SCHED_RUN_LEAVE_POLLER_HPP
 
 #include <cstdint>
 
@@ -61030,8 +61030,8 @@ THRUM_OUT_OF_LINE int poll_wait::wait_with_thread(os::handle fd, io_side which,
 }}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
-// ---- thrum/sched/run/fork.hpp: bodies ----
-#if defined(THRUM_SCHED_RUN_FORK_HPP) && THRUM_BODIES
+// ---- thrum/detail/sched/run/fork.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_RUN_FORK_HPP) && THRUM_BODIES
 
 #include <new>
 
@@ -61184,17 +61184,17 @@ THRUM_COLD THRUM_OUT_OF_LINE bool take_back_or_join(forker& own, forked& half) n
 
 // ---- thrum/runtime.hpp: bodies ----
 #if defined(THRUM_RUNTIME_HPP) && THRUM_BODIES
-// ---- thrum/implementation/runtime_parts.hpp ----
+// ---- thrum/detail/start/runtime_parts.hpp ----
 //
 // What a runtime is made of: the life of its threads, the monitor, the reports.
-#ifndef THRUM_IMPLEMENTATION_RUNTIME_PARTS_HPP
-#define THRUM_IMPLEMENTATION_RUNTIME_PARTS_HPP
+#ifndef THRUM_DETAIL_START_RUNTIME_PARTS_HPP
+#define THRUM_DETAIL_START_RUNTIME_PARTS_HPP
 
-// ---- thrum/debug/goroutine_counts.hpp ----
+// ---- thrum/detail/debug/goroutine_counts.hpp ----
 //
 // How many goroutines do the same: by state, what they wait for, and where they were started.
-#ifndef THRUM_DEBUG_GOROUTINE_COUNTS_HPP
-#define THRUM_DEBUG_GOROUTINE_COUNTS_HPP
+#ifndef THRUM_DETAIL_DEBUG_GOROUTINE_COUNTS_HPP
+#define THRUM_DETAIL_DEBUG_GOROUTINE_COUNTS_HPP
 
 #include <cstdint>
 #include <cstdio>
@@ -61247,11 +61247,11 @@ void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_f
 
 #endif
 
-// ---- thrum/debug/overflow_report.hpp ----
+// ---- thrum/detail/debug/overflow_report.hpp ----
 //
 // What is said when a goroutine has used up its stack.
-#ifndef THRUM_DEBUG_OVERFLOW_REPORT_HPP
-#define THRUM_DEBUG_OVERFLOW_REPORT_HPP
+#ifndef THRUM_DETAIL_DEBUG_OVERFLOW_REPORT_HPP
+#define THRUM_DETAIL_DEBUG_OVERFLOW_REPORT_HPP
 
 #include <cstdint>
 #include <cstdlib>
@@ -61315,7 +61315,7 @@ inline void report_overflow(const void* address, const void* stack_pointer) noex
 
 #endif
 
-// ---- thrum/debug/schedtrace.hpp ----
+// ---- thrum/detail/debug/schedtrace.hpp ----
 //
 // The lines of figures that THRUM_DEBUG=schedtrace=1000 prints every second, in Go's words; with
 // scheddetail=1 a line for each P, M and G too.
@@ -61325,8 +61325,8 @@ inline void report_overflow(const void* address, const void* stack_pointer) noex
 // looked at, and locks whether the thread is inside the scheduler.
 //
 // The monitor prints them, so nothing here allocates, and the figures are not of one instant.
-#ifndef THRUM_DEBUG_SCHEDTRACE_HPP
-#define THRUM_DEBUG_SCHEDTRACE_HPP
+#ifndef THRUM_DETAIL_DEBUG_SCHEDTRACE_HPP
+#define THRUM_DETAIL_DEBUG_SCHEDTRACE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -61491,11 +61491,11 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
 
 #endif
 
-// ---- thrum/debug/slow_stop.hpp ----
+// ---- thrum/detail/debug/slow_stop.hpp ----
 //
 // What a stop that takes long says: which goroutine it waits for, and where that is.
-#ifndef THRUM_DEBUG_SLOW_STOP_HPP
-#define THRUM_DEBUG_SLOW_STOP_HPP
+#ifndef THRUM_DETAIL_DEBUG_SLOW_STOP_HPP
+#define THRUM_DETAIL_DEBUG_SLOW_STOP_HPP
 
 #include <cstddef>
 #include <string>
@@ -61543,13 +61543,13 @@ inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
 
 #endif
 
-// ---- thrum/debug/trouble.hpp ----
+// ---- thrum/detail/debug/trouble.hpp ----
 //
 // Detectors of trouble: goroutines that are blocked for long, and that keep their processor for
 // long. They look once in a while, on a thread that may wait and allocate, and report each case
 // once.
-#ifndef THRUM_DEBUG_TROUBLE_HPP
-#define THRUM_DEBUG_TROUBLE_HPP
+#ifndef THRUM_DETAIL_DEBUG_TROUBLE_HPP
+#define THRUM_DETAIL_DEBUG_TROUBLE_HPP
 
 #include <cstdint>
 #include <cstdlib>
@@ -61669,17 +61669,17 @@ class trouble_detector {
 
 #endif
 
-// ---- thrum/sched/core/open_close.hpp ----
+// ---- thrum/detail/sched/core/open_close.hpp ----
 //
 // How a scheduler opens and closes; and all else of it that no user's code inlines.
-#ifndef THRUM_SCHED_CORE_OPEN_CLOSE_HPP
-#define THRUM_SCHED_CORE_OPEN_CLOSE_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_OPEN_CLOSE_HPP
+#define THRUM_DETAIL_SCHED_CORE_OPEN_CLOSE_HPP
 
-// ---- thrum/sched/core/creator_thread.hpp ----
+// ---- thrum/detail/sched/core/creator_thread.hpp ----
 //
 // What the creator's thread does. The essay is in creator.hpp.
-#ifndef THRUM_SCHED_CORE_CREATOR_THREAD_HPP
-#define THRUM_SCHED_CORE_CREATOR_THREAD_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_CREATOR_THREAD_HPP
+#define THRUM_DETAIL_SCHED_CORE_CREATOR_THREAD_HPP
 
 #include <cstdint>
 
@@ -61812,7 +61812,7 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
 
 #endif
 
-// ---- thrum/sched/core/procs.hpp ----
+// ---- thrum/detail/sched/core/procs.hpp ----
 //
 // How many Ps there are.
 //
@@ -61830,8 +61830,8 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
 // Fences of [s.procs]: has_other_ps, make_host, set_procs.
 //
 // Checked by tests/model/procs_model.cpp, which runs it.
-#ifndef THRUM_SCHED_CORE_PROCS_HPP
-#define THRUM_SCHED_CORE_PROCS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_PROCS_HPP
+#define THRUM_DETAIL_SCHED_CORE_PROCS_HPP
 
 #include <cstdint>
 
@@ -61928,11 +61928,11 @@ THRUM_OUT_OF_LINE void runtime_scheduler::retire_p(machine& m) noexcept {
 
 #endif
 
-// ---- thrum/sched/core/quiet.hpp ----
+// ---- thrum/detail/sched/core/quiet.hpp ----
 //
 // When a virtual clock moves. The essay is in virtual_time.hpp.
-#ifndef THRUM_SCHED_CORE_QUIET_HPP
-#define THRUM_SCHED_CORE_QUIET_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_QUIET_HPP
+#define THRUM_DETAIL_SCHED_CORE_QUIET_HPP
 
 #include <cstdint>
 
@@ -61998,11 +61998,11 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
 
 #endif
 
-// ---- thrum/sched/core/reclaim.hpp ----
+// ---- thrum/detail/sched/core/reclaim.hpp ----
 //
 // Giving back, step by step. The essay is in give_back.hpp.
-#ifndef THRUM_SCHED_CORE_RECLAIM_HPP
-#define THRUM_SCHED_CORE_RECLAIM_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_RECLAIM_HPP
+#define THRUM_DETAIL_SCHED_CORE_RECLAIM_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -62139,7 +62139,7 @@ THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {
 
 #endif
 
-// ---- thrum/sched/core/threads.hpp ----
+// ---- thrum/detail/sched/core/threads.hpp ----
 //
 // Ms: how threads come into being, start on a P, and stop.
 //
@@ -62159,8 +62159,8 @@ THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {
 //
 // Checked by tests/model/idle_protocol_model.cpp, which runs start_m, stop_m and hand_off, and by
 // threads_model.cpp, where the system refuses threads.
-#ifndef THRUM_SCHED_CORE_THREADS_HPP
-#define THRUM_SCHED_CORE_THREADS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_THREADS_HPP
+#define THRUM_DETAIL_SCHED_CORE_THREADS_HPP
 
 #include <cstdint>
 #include <new>
@@ -62526,7 +62526,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
 
 #endif
 
-// ---- thrum/sched/core/real_time.hpp ----
+// ---- thrum/detail/sched/core/real_time.hpp ----
 //
 // A process whose threads run in a real-time class.
 //
@@ -62538,8 +62538,8 @@ THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
 //
 // If the process may not, it is told once: then goroutines give up their processors by themselves
 // only.
-#ifndef THRUM_SCHED_CORE_REAL_TIME_HPP
-#define THRUM_SCHED_CORE_REAL_TIME_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
+#define THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
 
 #include <atomic>
 
@@ -62590,11 +62590,11 @@ class [[nodiscard]] raised_priority {
 
 #endif
 
-// ---- thrum/sched/life/registry.hpp ----
+// ---- thrum/detail/sched/life/registry.hpp ----
 //
 // All schedulers of the process, for what concerns the process as a whole: exit, fork.
-#ifndef THRUM_SCHED_LIFE_REGISTRY_HPP
-#define THRUM_SCHED_LIFE_REGISTRY_HPP
+#ifndef THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
+#define THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -62784,7 +62784,7 @@ class registry {
 
 #endif
 
-// ---- thrum/sched/life/shutdown.hpp ----
+// ---- thrum/detail/sched/life/shutdown.hpp ----
 //
 // Stopping a runtime: every parked goroutine unwinds, every running one is waited for.
 //
@@ -62808,10 +62808,10 @@ class registry {
 // exceptions nothing can be unwound: a cancelled goroutine ends where it stands, and the objects on
 // its stack are not destroyed.
 //
-#ifndef THRUM_SCHED_LIFE_SHUTDOWN_HPP
-#define THRUM_SCHED_LIFE_SHUTDOWN_HPP
+#ifndef THRUM_DETAIL_SCHED_LIFE_SHUTDOWN_HPP
+#define THRUM_DETAIL_SCHED_LIFE_SHUTDOWN_HPP
 
-// ---- thrum/sched/run/host_loop.hpp ----
+// ---- thrum/detail/sched/run/host_loop.hpp ----
 //
 // What a host does while it runs goroutines: the loop of an M (find_work.hpp, loop.hpp) for a thread
 // that wants to be back.
@@ -62844,17 +62844,17 @@ class registry {
 // (wake_one_locked). For something else that ends the wait, the event of that note happens.
 //
 // Checked by tests/unit/sched/run/host_loop_test.cpp and tests/unit/attached_host_test.cpp.
-#ifndef THRUM_SCHED_RUN_HOST_LOOP_HPP
-#define THRUM_SCHED_RUN_HOST_LOOP_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_HOST_LOOP_HPP
+#define THRUM_DETAIL_SCHED_RUN_HOST_LOOP_HPP
 
-// ---- thrum/sched/run/attend.hpp ----
+// ---- thrum/detail/sched/run/attend.hpp ----
 //
 // Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run
 // timers, to poll, to give a turn to the background, to retire. g0 does all of it; a running
 // goroutine what is quickly done, and leaves for g0 for the rest. The third place is the signal
 // handler, watch/preempt.hpp, which cannot leave.
-#ifndef THRUM_SCHED_RUN_ATTEND_HPP
-#define THRUM_SCHED_RUN_ATTEND_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
+#define THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
 
 #include <cstdint>
 
@@ -62933,11 +62933,11 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
 
 #endif
 
-// ---- thrum/sched/run/execute.hpp ----
+// ---- thrum/detail/sched/run/execute.hpp ----
 //
 // The step from g0 to a goroutine. The steps between goroutines are in switch.hpp.
-#ifndef THRUM_SCHED_RUN_EXECUTE_HPP
-#define THRUM_SCHED_RUN_EXECUTE_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
+#define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -62961,16 +62961,16 @@ inline void execute(machine& m, goroutine& g) noexcept {
 
 #endif
 
-// ---- thrum/sched/run/loop.hpp ----
+// ---- thrum/detail/sched/run/loop.hpp ----
 //
 // The life of an M: g0 finds a goroutine, switches to it, and is switched back to when that one
 // leaves and knows no successor. What its thread does before and after is in m_main.hpp.
 //
 // Checked, with all that it calls, by tests/model/idle_protocol_model.cpp and timer_wake_model.cpp.
-#ifndef THRUM_SCHED_RUN_LOOP_HPP
-#define THRUM_SCHED_RUN_LOOP_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_LOOP_HPP
+#define THRUM_DETAIL_SCHED_RUN_LOOP_HPP
 
-// ---- thrum/sched/run/find_work.hpp ----
+// ---- thrum/detail/sched/run/find_work.hpp ----
 //
 // What an M does that has a P and nothing to run.
 //
@@ -62996,10 +62996,10 @@ inline void execute(machine& m, goroutine& g) noexcept {
 // Each source is a function that returns a goroutine or null.
 //
 // Checked by tests/model/idle_protocol_model.cpp and timer_wake_model.cpp, which run it.
-#ifndef THRUM_SCHED_RUN_FIND_WORK_HPP
-#define THRUM_SCHED_RUN_FIND_WORK_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_FIND_WORK_HPP
+#define THRUM_DETAIL_SCHED_RUN_FIND_WORK_HPP
 
-// ---- thrum/sched/run/steal.hpp ----
+// ---- thrum/detail/sched/run/steal.hpp ----
 //
 // Work from other Ps: four rounds over all of them in random order.
 //
@@ -63007,8 +63007,8 @@ inline void execute(machine& m, goroutine& g) noexcept {
 // timers and takes its runnext: a goroutine there was just readied and will most likely be run by
 // its own P in a moment, on a warm cache. (Go's rule; tokio, which let thieves have it at once,
 // measured 8.5 % more CPU time and took it back.)
-#ifndef THRUM_SCHED_RUN_STEAL_HPP
-#define THRUM_SCHED_RUN_STEAL_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_STEAL_HPP
+#define THRUM_DETAIL_SCHED_RUN_STEAL_HPP
 
 #include <cstdint>
 
@@ -63079,12 +63079,12 @@ inline stolen steal_work(machine& m) noexcept {
 
 #endif
 
-// ---- thrum/sched/run/take_forked.hpp ----
+// ---- thrum/detail/sched/run/take_forked.hpp ----
 //
 // Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
 // as long as it finds some. What a fork is: fork.hpp.
-#ifndef THRUM_SCHED_RUN_TAKE_FORKED_HPP
-#define THRUM_SCHED_RUN_TAKE_FORKED_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_TAKE_FORKED_HPP
+#define THRUM_DETAIL_SCHED_RUN_TAKE_FORKED_HPP
 
 #include <cstdint>
 #include <new>
@@ -64189,11 +64189,11 @@ inline void stop(runtime_scheduler& scheduler) noexcept {
 
 #endif
 
-// ---- thrum/sched/run/m_main.hpp ----
+// ---- thrum/detail/sched/run/m_main.hpp ----
 //
 // The thread of an M: what it has to set up before it runs goroutines, and to take down afterwards.
-#ifndef THRUM_SCHED_RUN_M_MAIN_HPP
-#define THRUM_SCHED_RUN_M_MAIN_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_M_MAIN_HPP
+#define THRUM_DETAIL_SCHED_RUN_M_MAIN_HPP
 
 #include <cstdint>
 #include <string_view>
@@ -64240,7 +64240,7 @@ inline void* m_main(void* argument) noexcept {
 
 #endif
 
-// ---- thrum/sched/watch/monitor.hpp ----
+// ---- thrum/detail/sched/watch/monitor.hpp ----
 //
 // The monitor (Go's sysmon): a thread without a P that keeps the others honest.
 //
@@ -64266,10 +64266,10 @@ inline void* m_main(void* argument) noexcept {
 // never beyond the next timer of a busy P; 1 ms at most for a second after it has found that everybody
 // had left the poller. When every P has been idle for a round of the longest kind, it sleeps until a P
 // leaves the idle list: an idle runtime wakes nobody.
-#ifndef THRUM_SCHED_WATCH_MONITOR_HPP
-#define THRUM_SCHED_WATCH_MONITOR_HPP
+#ifndef THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
+#define THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
 
-// ---- thrum/sched/watch/deadlock.hpp ----
+// ---- thrum/detail/sched/watch/deadlock.hpp ----
 //
 // When no goroutine can ever run again.
 //
@@ -64288,8 +64288,8 @@ inline void* m_main(void* argument) noexcept {
 //
 // Source: Go's checkdead, which counts the threads that it made itself and gives up in programs
 // with others.
-#ifndef THRUM_SCHED_WATCH_DEADLOCK_HPP
-#define THRUM_SCHED_WATCH_DEADLOCK_HPP
+#ifndef THRUM_DETAIL_SCHED_WATCH_DEADLOCK_HPP
+#define THRUM_DETAIL_SCHED_WATCH_DEADLOCK_HPP
 
 #include <cstdint>
 
@@ -64387,7 +64387,7 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
 
 #endif
 
-// ---- thrum/sched/watch/retake.hpp ----
+// ---- thrum/detail/sched/watch/retake.hpp ----
 //
 // The monitor's judgement on a goroutine that keeps its P while others could use it.
 //
@@ -64430,8 +64430,8 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
 // RT1  at most one retake is under way: the monitor's.
 //
 // Checked by tests/model/retake_model.cpp, with each fence, order and step broken in turn.
-#ifndef THRUM_SCHED_WATCH_RETAKE_HPP
-#define THRUM_SCHED_WATCH_RETAKE_HPP
+#ifndef THRUM_DETAIL_SCHED_WATCH_RETAKE_HPP
+#define THRUM_DETAIL_SCHED_WATCH_RETAKE_HPP
 
 #include <cstdint>
 
@@ -65249,7 +65249,7 @@ inline bool monitor::look_at_forks(unsigned at, unsigned forking, std::int64_t n
 
 #endif
 
-// ---- thrum/sched/watch/preempt.hpp ----
+// ---- thrum/detail/sched/watch/preempt.hpp ----
 //
 // Taking the processor from code that did not ask to be interrupted.
 //
@@ -65292,8 +65292,8 @@ inline bool monitor::look_at_forks(unsigned at, unsigned forking, std::int64_t n
 //
 // Source: Shiina et al., Lightweight Preemptive User-Level Threads, PPoPP 2021 ("KLT-switching").
 // Go's preempt.go discusses and rejects this way for a runtime that allocates in its scheduler.
-#ifndef THRUM_SCHED_WATCH_PREEMPT_HPP
-#define THRUM_SCHED_WATCH_PREEMPT_HPP
+#ifndef THRUM_DETAIL_SCHED_WATCH_PREEMPT_HPP
+#define THRUM_DETAIL_SCHED_WATCH_PREEMPT_HPP
 
 #include <cstdint>
 
@@ -66148,14 +66148,14 @@ THRUM_OUT_OF_LINE std::stop_token stop_token() noexcept {
 }}}  // namespace thrum::THRUM_ABI::this_goroutine
 #endif
 
-// ---- thrum/context/node.hpp: bodies ----
-#if defined(THRUM_CONTEXT_NODE_HPP) && THRUM_BODIES
-// ---- thrum/context/node_watch.hpp ----
+// ---- thrum/detail/context/node.hpp: bodies ----
+#if defined(THRUM_DETAIL_CONTEXT_NODE_HPP) && THRUM_BODIES
+// ---- thrum/detail/context/node_watch.hpp ----
 //
 // Of what context/node.hpp declares, what others are told by: functions, deadlines that are watched,
 // stop tokens.
-#ifndef THRUM_CONTEXT_NODE_WATCH_HPP
-#define THRUM_CONTEXT_NODE_WATCH_HPP
+#ifndef THRUM_DETAIL_CONTEXT_NODE_WATCH_HPP
+#define THRUM_DETAIL_CONTEXT_NODE_WATCH_HPP
 
 #include <memory>
 #include <optional>
@@ -66641,8 +66641,8 @@ THRUM_OUT_OF_LINE void context_node::cancel(context_cause cause, std::error_code
 }}}  // namespace thrum::THRUM_ABI::context_detail
 #endif
 
-// ---- thrum/select/engine.hpp: bodies ----
-#if defined(THRUM_SELECT_ENGINE_HPP) && THRUM_BODIES
+// ---- thrum/detail/select/engine.hpp: bodies ----
+#if defined(THRUM_DETAIL_SELECT_ENGINE_HPP) && THRUM_BODIES
 
 #include <atomic>
 #include <new>
@@ -67267,11 +67267,11 @@ THRUM_OUT_OF_LINE std::uint64_t next_local_key() noexcept {
 
 // ---- thrum/sync/mutex.hpp: bodies ----
 #if defined(THRUM_SYNC_MUTEX_HPP) && THRUM_BODIES
-// ---- thrum/sync/mutex_waiter.hpp ----
+// ---- thrum/detail/sync/mutex_waiter.hpp ----
 //
 // A waiter of a mutex: an element of the list in its word.
-#ifndef THRUM_SYNC_MUTEX_WAITER_HPP
-#define THRUM_SYNC_MUTEX_WAITER_HPP
+#ifndef THRUM_DETAIL_SYNC_MUTEX_WAITER_HPP
+#define THRUM_DETAIL_SYNC_MUTEX_WAITER_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
@@ -67942,8 +67942,8 @@ THRUM_OUT_OF_LINE void task_group::fail_unless_exiting() {
 }}  // namespace thrum::THRUM_ABI
 #endif
 
-// ---- thrum/sched/io/io_operation.hpp: bodies ----
-#if defined(THRUM_SCHED_IO_IO_OPERATION_HPP) && THRUM_BODIES
+// ---- thrum/detail/sched/io/io_operation.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -68160,11 +68160,11 @@ THRUM_OUT_OF_LINE os::io_result move_from_pipe(io::descriptor& to, io::native_ha
 
 // ---- thrum/io/file.hpp: bodies ----
 #if defined(THRUM_IO_FILE_HPP) && THRUM_BODIES
-// ---- thrum/io/pieces.hpp ----
+// ---- thrum/detail/io/pieces.hpp ----
 //
 // Pieces of memory that one call reads into, or writes, as the system wants them.
-#ifndef THRUM_IO_PIECES_HPP
-#define THRUM_IO_PIECES_HPP
+#ifndef THRUM_DETAIL_IO_PIECES_HPP
+#define THRUM_DETAIL_IO_PIECES_HPP
 
 #include <cstddef>
 #include <span>
@@ -68627,12 +68627,12 @@ THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
 
 // ---- thrum/io/directory.hpp: bodies ----
 #if defined(THRUM_IO_DIRECTORY_HPP) && THRUM_BODIES
-// ---- thrum/io/path_text.hpp ----
+// ---- thrum/detail/io/path_text.hpp ----
 //
 // Texts of paths, which are UTF-8 on every system here. For definitions: <filesystem> would do it, too,
 // and costs whoever includes it more than all the rest of io.
-#ifndef THRUM_IO_PATH_TEXT_HPP
-#define THRUM_IO_PATH_TEXT_HPP
+#ifndef THRUM_DETAIL_IO_PATH_TEXT_HPP
+#define THRUM_DETAIL_IO_PATH_TEXT_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -68940,8 +68940,8 @@ THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
-// ---- thrum/io/child_process.hpp: bodies ----
-#if defined(THRUM_IO_CHILD_PROCESS_HPP) && THRUM_BODIES
+// ---- thrum/detail/io/child_process.hpp: bodies ----
+#if defined(THRUM_DETAIL_IO_CHILD_PROCESS_HPP) && THRUM_BODIES
 
 #include <algorithm>
 #include <mutex>
@@ -69079,6 +69079,103 @@ THRUM_OUT_OF_LINE void child_process::terminate() noexcept {
 }}}  // namespace thrum::THRUM_ABI::io_detail
 #endif
 
+// ---- thrum/detail/io/redirect.hpp: bodies ----
+#if defined(THRUM_DETAIL_IO_REDIRECT_HPP) && THRUM_BODIES
+
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE redirect redirect::to_file(std::string path, open_mode mode) {
+  return {kind::path, std::move(path), mode};
+}
+
+THRUM_OUT_OF_LINE redirect redirect::from_file(std::string path) {
+  return {kind::path, std::move(path), open_mode::read};
+}
+
+THRUM_OUT_OF_LINE redirect redirect::to(native_handle_type fd) {
+  redirect result{kind::descriptor, {}, {}};
+  result.fd_ = fd;
+  return result;
+}
+
+/// The descriptors of a child that is about to be spawned; closed here when it has its own.
+class child_streams {
+ public:
+  child_streams() noexcept = default;
+  child_streams(const child_streams&) = delete;
+  child_streams& operator=(const child_streams&) = delete;
+  ~child_streams() {
+    for (const os::handle fd : owned_) {
+      if (fd != os::no_handle) {
+        os::close(fd);
+      }
+    }
+  }
+
+  /// Prepares the stream with that number. `ours` gets the other end if it is a pipe, and `where`
+  /// the path if that is to blame.
+  void prepare(int number, const redirect& how, descriptor& ours, std::string& where,
+               std::error_code& error) {
+    os::io_result result = 0;
+    bool is_own = true;
+    switch (how.kind_) {
+      case redirect::kind::inherit:
+      case redirect::kind::output: error.clear(); return;
+      case redirect::kind::path: {
+        result = file::open_native(how.path_, how.mode_);
+        where = result < 0 ? how.path_ : "";
+        break;
+      }
+      case redirect::kind::pipe: {
+        os::handle ends[2];
+        const bool child_reads = number == 0;
+        result = os::open_pipe_to_child(ends, child_reads);
+        if (result >= 0) {
+          result = static_cast<os::io_result>(ends[child_reads ? 0 : 1]);
+          ours = descriptor(ends[child_reads ? 1 : 0], error);
+          if (error) {
+            os::close(os::handle_of(result));
+            return;
+          }
+        }
+        break;
+      }
+      case redirect::kind::descriptor: {
+        result = os::is_handle(how.fd_) ? static_cast<os::io_result>(how.fd_) : os::bad_handle;
+        is_own = false;
+        break;
+      }
+    }
+    if (result >= 0 && os::is_replaced_before(os::handle_of(result), number)) {
+      const os::io_result copy = os::duplicate(os::handle_of(result));
+      if (is_own) {
+        os::close(os::handle_of(result));
+      }
+      result = copy;
+      is_own = true;
+    }
+    if (result < 0) {
+      error = io_detail::error_of(result);
+      return;
+    }
+    error.clear();
+    fds_[number] = os::handle_of(result);
+    owned_[number] = is_own ? fds_[number] : os::no_handle;
+  }
+
+  /// os::no_handle: ours.
+  os::handle operator[](int number) const noexcept { return fds_[number]; }
+
+ private:
+  os::handle fds_[3] = {os::no_handle, os::no_handle, os::no_handle};
+  os::handle owned_[3] = {os::no_handle, os::no_handle, os::no_handle};
+};
+
+}}}  // namespace thrum::THRUM_ABI::io
+#endif
+
 // ---- thrum/io/pipe.hpp: bodies ----
 #if defined(THRUM_IO_PIPE_HPP) && THRUM_BODIES
 
@@ -69199,103 +69296,6 @@ THRUM_OUT_OF_LINE void pipe::open(std::error_code& error) {
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
-// ---- thrum/io/redirect.hpp: bodies ----
-#if defined(THRUM_IO_REDIRECT_HPP) && THRUM_BODIES
-
-#include <system_error>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-THRUM_OUT_OF_LINE redirect redirect::to_file(std::string path, open_mode mode) {
-  return {kind::path, std::move(path), mode};
-}
-
-THRUM_OUT_OF_LINE redirect redirect::from_file(std::string path) {
-  return {kind::path, std::move(path), open_mode::read};
-}
-
-THRUM_OUT_OF_LINE redirect redirect::to(native_handle_type fd) {
-  redirect result{kind::descriptor, {}, {}};
-  result.fd_ = fd;
-  return result;
-}
-
-/// The descriptors of a child that is about to be spawned; closed here when it has its own.
-class child_streams {
- public:
-  child_streams() noexcept = default;
-  child_streams(const child_streams&) = delete;
-  child_streams& operator=(const child_streams&) = delete;
-  ~child_streams() {
-    for (const os::handle fd : owned_) {
-      if (fd != os::no_handle) {
-        os::close(fd);
-      }
-    }
-  }
-
-  /// Prepares the stream with that number. `ours` gets the other end if it is a pipe, and `where`
-  /// the path if that is to blame.
-  void prepare(int number, const redirect& how, descriptor& ours, std::string& where,
-               std::error_code& error) {
-    os::io_result result = 0;
-    bool is_own = true;
-    switch (how.kind_) {
-      case redirect::kind::inherit:
-      case redirect::kind::output: error.clear(); return;
-      case redirect::kind::path: {
-        result = file::open_native(how.path_, how.mode_);
-        where = result < 0 ? how.path_ : "";
-        break;
-      }
-      case redirect::kind::pipe: {
-        os::handle ends[2];
-        const bool child_reads = number == 0;
-        result = os::open_pipe_to_child(ends, child_reads);
-        if (result >= 0) {
-          result = static_cast<os::io_result>(ends[child_reads ? 0 : 1]);
-          ours = descriptor(ends[child_reads ? 1 : 0], error);
-          if (error) {
-            os::close(os::handle_of(result));
-            return;
-          }
-        }
-        break;
-      }
-      case redirect::kind::descriptor: {
-        result = os::is_handle(how.fd_) ? static_cast<os::io_result>(how.fd_) : os::bad_handle;
-        is_own = false;
-        break;
-      }
-    }
-    if (result >= 0 && os::is_replaced_before(os::handle_of(result), number)) {
-      const os::io_result copy = os::duplicate(os::handle_of(result));
-      if (is_own) {
-        os::close(os::handle_of(result));
-      }
-      result = copy;
-      is_own = true;
-    }
-    if (result < 0) {
-      error = io_detail::error_of(result);
-      return;
-    }
-    error.clear();
-    fds_[number] = os::handle_of(result);
-    owned_[number] = is_own ? fds_[number] : os::no_handle;
-  }
-
-  /// os::no_handle: ours.
-  os::handle operator[](int number) const noexcept { return fds_[number]; }
-
- private:
-  os::handle fds_[3] = {os::no_handle, os::no_handle, os::no_handle};
-  os::handle owned_[3] = {os::no_handle, os::no_handle, os::no_handle};
-};
-
-}}}  // namespace thrum::THRUM_ABI::io
-#endif
-
 // ---- thrum/io/pseudo_terminal.hpp: bodies ----
 #if defined(THRUM_IO_PSEUDO_TERMINAL_HPP) && THRUM_BODIES
 
@@ -69386,7 +69386,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void pseudo_terminal::fail(const std::error_code& e
 
 // ---- thrum/io/process.hpp: bodies ----
 #if defined(THRUM_IO_PROCESS_HPP) && THRUM_BODIES
-// ---- thrum/io/detached_children.hpp ----
+// ---- thrum/detail/io/detached_children.hpp ----
 //
 // Child processes that nobody waits for, and that are to leave no zombie.
 //
@@ -69397,8 +69397,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void pseudo_terminal::fail(const std::error_code& e
 //
 // A child without a pidfd, and one that has ended but is held by a debugger, is looked at in
 // intervals. After fork() they are not the new process's children: it forgets them.
-#ifndef THRUM_IO_DETACHED_CHILDREN_HPP
-#define THRUM_IO_DETACHED_CHILDREN_HPP
+#ifndef THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
+#define THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
 
 #include <cstdint>
 
@@ -69569,7 +69569,7 @@ THRUM_OUT_OF_LINE void detached_children::forget() noexcept {
 }}}  // namespace thrum::THRUM_ABI::io_detail
 #endif
 
-#endif  // THRUM_IO_DETACHED_CHILDREN_HPP
+#endif  // THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
 
 #include <algorithm>
 #include <utility>
@@ -70600,7 +70600,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void memory_pipe_end::fail(const std::error_code& e
 
 // ---- thrum/io/on_ready.hpp: bodies ----
 #if defined(THRUM_IO_ON_READY_HPP) && THRUM_BODIES
-// ---- thrum/sched/io/poll_watch.hpp ----
+// ---- thrum/detail/sched/io/poll_watch.hpp ----
 //
 // Being told when a descriptor is ready, without waiting for it: what a select does that has other
 // cases besides.
@@ -70615,8 +70615,8 @@ THRUM_COLD THRUM_OUT_OF_LINE void memory_pipe_end::fail(const std::error_code& e
 // Deadlines: of the side, as for its user. begin() says in the point which one it found, under the lock
 // that it is linked under, and the owner begins again at that moment; moving it tells the point
 // (wake_cause::retry). So a deadline that has passed is found by a begin(), which says `ready`.
-#ifndef THRUM_SCHED_IO_POLL_WATCH_HPP
-#define THRUM_SCHED_IO_POLL_WATCH_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_WATCH_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_WATCH_HPP
 
 #include <cstdint>
 
@@ -71073,8 +71073,8 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
-// ---- thrum/io/own_name.hpp: bodies ----
-#if defined(THRUM_IO_OWN_NAME_HPP) && THRUM_BODIES
+// ---- thrum/detail/io/own_name.hpp: bodies ----
+#if defined(THRUM_DETAIL_IO_OWN_NAME_HPP) && THRUM_BODIES
 
 #include <cstddef>
 #include <utility>
@@ -71492,8 +71492,8 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
-// ---- thrum/net/endpoint_error.hpp: bodies ----
-#if defined(THRUM_NET_ENDPOINT_ERROR_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/endpoint_error.hpp: bodies ----
+#if defined(THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -71537,8 +71537,8 @@ THRUM_OUT_OF_LINE const std::error_category& endpoint_category() noexcept {
 }}}  // namespace thrum::THRUM_ABI::net
 #endif
 
-// ---- thrum/net/address_text.hpp: bodies ----
-#if defined(THRUM_NET_ADDRESS_TEXT_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/address_text.hpp: bodies ----
+#if defined(THRUM_DETAIL_NET_ADDRESS_TEXT_HPP) && THRUM_BODIES
 
 #include <algorithm>
 #include <charconv>
@@ -71986,8 +71986,8 @@ THRUM_OUT_OF_LINE std::string endpoint::to_string() const {
 }}}  // namespace thrum::THRUM_ABI::net
 #endif
 
-// ---- thrum/net/network.hpp: bodies ----
-#if defined(THRUM_NET_NETWORK_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/network.hpp: bodies ----
+#if defined(THRUM_DETAIL_NET_NETWORK_HPP) && THRUM_BODIES
 
 #include <atomic>
 
@@ -72026,8 +72026,8 @@ THRUM_OUT_OF_LINE bool set_network_of_caller(network* own) noexcept {
 }}}  // namespace thrum::THRUM_ABI::net_detail
 #endif
 
-// ---- thrum/net/socket.hpp: bodies ----
-#if defined(THRUM_NET_SOCKET_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/socket.hpp: bodies ----
+#if defined(THRUM_DETAIL_NET_SOCKET_HPP) && THRUM_BODIES
 
 #include <algorithm>
 #include <climits>
@@ -72455,8 +72455,8 @@ THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
 }}}  // namespace thrum::THRUM_ABI::net
 #endif
 
-// ---- thrum/net/resolve_error.hpp: bodies ----
-#if defined(THRUM_NET_RESOLVE_ERROR_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/resolve_error.hpp: bodies ----
+#if defined(THRUM_DETAIL_NET_RESOLVE_ERROR_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -72521,7 +72521,7 @@ THRUM_OUT_OF_LINE sched::wake_cause condition_variable::wait_unlocked(
 
 // ---- thrum/net/resolve.hpp: bodies ----
 #if defined(THRUM_NET_RESOLVE_HPP) && THRUM_BODIES
-// ---- thrum/net/look_up.hpp ----
+// ---- thrum/detail/net/look_up.hpp ----
 //
 // Look-ups: what the system's resolver is asked, by threads of their own.
 //
@@ -72553,8 +72553,8 @@ THRUM_OUT_OF_LINE sched::wake_cause condition_variable::wait_unlocked(
 // No thread to be had
 //   Then those that run have to do. If there is none, the asker itself works on the queue until it
 //   is empty, inside blocking().
-#ifndef THRUM_NET_LOOK_UP_HPP
-#define THRUM_NET_LOOK_UP_HPP
+#ifndef THRUM_DETAIL_NET_LOOK_UP_HPP
+#define THRUM_DETAIL_NET_LOOK_UP_HPP
 
 #include <atomic>
 #include <chrono>
@@ -72838,7 +72838,7 @@ using look_ups = basic_look_ups<look_up_system>;
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
-#endif  // THRUM_NET_LOOK_UP_HPP
+#endif  // THRUM_DETAIL_NET_LOOK_UP_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -75021,15 +75021,15 @@ THRUM_OUT_OF_LINE time_point now() noexcept {
 
 // ---- thrum/testing/fake_net.hpp: bodies ----
 #if defined(THRUM_TESTING_FAKE_NET_HPP) && THRUM_BODIES
-// ---- thrum/testing/fake_datagrams.hpp ----
+// ---- thrum/detail/testing/fake_datagrams.hpp ----
 //
 // The datagram sockets of a fake_net. A datagram goes to the socket that is bound to its target when it
 // arrives; as that is found out when somebody looks, everybody who changes what is bound, or cuts a
 // link, delivers first.
-#ifndef THRUM_TESTING_FAKE_DATAGRAMS_HPP
-#define THRUM_TESTING_FAKE_DATAGRAMS_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
+#define THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 
-// ---- thrum/testing/fake_world.hpp ----
+// ---- thrum/detail/testing/fake_world.hpp ----
 //
 // What a fake_net is made of: hosts, the links between them, and who listens where.
 //
@@ -75038,14 +75038,14 @@ THRUM_OUT_OF_LINE time_point now() noexcept {
 // waits for something, and nothing is left to do when nobody does.
 //
 // All state is under one lock, which nobody holds while he waits for time.
-#ifndef THRUM_TESTING_FAKE_WORLD_HPP
-#define THRUM_TESTING_FAKE_WORLD_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
+#define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
-// ---- thrum/testing/fake_link.hpp ----
+// ---- thrum/detail/testing/fake_link.hpp ----
 //
 // How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
-#ifndef THRUM_TESTING_FAKE_LINK_HPP
-#define THRUM_TESTING_FAKE_LINK_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_LINK_HPP
+#define THRUM_DETAIL_TESTING_FAKE_LINK_HPP
 
 #include <chrono>
 #include <cstddef>
@@ -75488,13 +75488,13 @@ class fake_datagrams final : public net_detail::other_datagrams {
 
 #endif
 
-// ---- thrum/testing/fake_dial.hpp ----
+// ---- thrum/detail/testing/fake_dial.hpp ----
 //
 // How the connections of a fake_net are made: listeners, and dials.
-#ifndef THRUM_TESTING_FAKE_DIAL_HPP
-#define THRUM_TESTING_FAKE_DIAL_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_DIAL_HPP
+#define THRUM_DETAIL_TESTING_FAKE_DIAL_HPP
 
-// ---- thrum/testing/fake_stream.hpp ----
+// ---- thrum/detail/testing/fake_stream.hpp ----
 //
 // The streams of a fake_net: connections. How they are made is in fake_dial.hpp, how packets travel in
 // fake_world.hpp.
@@ -75504,8 +75504,8 @@ class fake_datagrams final : public net_detail::other_datagrams {
 // moment, too: from which on it has been reset, or has given up.
 //
 // A close never fails, so the segment that tells of it is there from the beginning.
-#ifndef THRUM_TESTING_FAKE_STREAM_HPP
-#define THRUM_TESTING_FAKE_STREAM_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_STREAM_HPP
+#define THRUM_DETAIL_TESTING_FAKE_STREAM_HPP
 
 #include <algorithm>
 #include <chrono>
@@ -76646,11 +76646,11 @@ THRUM_OUT_OF_LINE time_detail::timer_channel& ticker::core(const char* error) co
 #ifndef THRUM_TESTING_FAKE_NET_HPP
 #define THRUM_TESTING_FAKE_NET_HPP
 
-// ---- thrum/testing/fake_link.hpp ----
+// ---- thrum/detail/testing/fake_link.hpp ----
 //
 // How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
-#ifndef THRUM_TESTING_FAKE_LINK_HPP
-#define THRUM_TESTING_FAKE_LINK_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_LINK_HPP
+#define THRUM_DETAIL_TESTING_FAKE_LINK_HPP
 
 #include <chrono>
 #include <cstddef>
@@ -76788,15 +76788,15 @@ class fake_net {
 }}}  // namespace thrum::THRUM_ABI::testing
 
 #if THRUM_BODIES
-// ---- thrum/testing/fake_datagrams.hpp ----
+// ---- thrum/detail/testing/fake_datagrams.hpp ----
 //
 // The datagram sockets of a fake_net. A datagram goes to the socket that is bound to its target when it
 // arrives; as that is found out when somebody looks, everybody who changes what is bound, or cuts a
 // link, delivers first.
-#ifndef THRUM_TESTING_FAKE_DATAGRAMS_HPP
-#define THRUM_TESTING_FAKE_DATAGRAMS_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
+#define THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 
-// ---- thrum/testing/fake_world.hpp ----
+// ---- thrum/detail/testing/fake_world.hpp ----
 //
 // What a fake_net is made of: hosts, the links between them, and who listens where.
 //
@@ -76805,8 +76805,8 @@ class fake_net {
 // waits for something, and nothing is left to do when nobody does.
 //
 // All state is under one lock, which nobody holds while he waits for time.
-#ifndef THRUM_TESTING_FAKE_WORLD_HPP
-#define THRUM_TESTING_FAKE_WORLD_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
+#define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
 #include <algorithm>
 #include <chrono>
@@ -77208,13 +77208,13 @@ class fake_datagrams final : public net_detail::other_datagrams {
 
 #endif
 
-// ---- thrum/testing/fake_dial.hpp ----
+// ---- thrum/detail/testing/fake_dial.hpp ----
 //
 // How the connections of a fake_net are made: listeners, and dials.
-#ifndef THRUM_TESTING_FAKE_DIAL_HPP
-#define THRUM_TESTING_FAKE_DIAL_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_DIAL_HPP
+#define THRUM_DETAIL_TESTING_FAKE_DIAL_HPP
 
-// ---- thrum/testing/fake_stream.hpp ----
+// ---- thrum/detail/testing/fake_stream.hpp ----
 //
 // The streams of a fake_net: connections. How they are made is in fake_dial.hpp, how packets travel in
 // fake_world.hpp.
@@ -77224,8 +77224,8 @@ class fake_datagrams final : public net_detail::other_datagrams {
 // moment, too: from which on it has been reset, or has given up.
 //
 // A close never fails, so the segment that tells of it is there from the beginning.
-#ifndef THRUM_TESTING_FAKE_STREAM_HPP
-#define THRUM_TESTING_FAKE_STREAM_HPP
+#ifndef THRUM_DETAIL_TESTING_FAKE_STREAM_HPP
+#define THRUM_DETAIL_TESTING_FAKE_STREAM_HPP
 
 #include <algorithm>
 #include <chrono>
@@ -78125,7 +78125,7 @@ THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
 
 #endif
 //
-// ---- thrum/base/put_macros_back.hpp ----
+// ---- thrum/detail/base/put_macros_back.hpp ----
 //
 // The other half of put_macros_aside.hpp.
 #pragma pop_macro("check")

@@ -27,7 +27,7 @@ SINGLE = ROOT / "single_include" / "thrum.hpp"
 DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif|include|define)\b\s*(.*?)\s*(?://.*)?$")
 OWN = re.compile(r"<(thrum(?:/[\w/.]+)?\.hpp)>")
 # Included again and again, without a guard.
-UNGUARDED = re.compile(r"thrum/base/put_macros_\w+\.hpp")
+UNGUARDED = re.compile(r"thrum/detail/base/put_macros_\w+\.hpp")
 BODIES = re.compile(r"THRUM_(?:TEMPLATE_)?BODIES\b")
 
 HEAD = """\
@@ -49,14 +49,14 @@ IMPLEMENTATION = """
 // ==== the implementation ===========================================================================
 #if THRUM_REQUIREMENTS_MET
 #if THRUM_TEMPLATE_BODIES
-#include <thrum/base/put_macros_aside.hpp>
+#include <thrum/detail/base/put_macros_aside.hpp>
 //
 BODIES_HERE
 #if THRUM_BODIES && THRUM_SEPARATE
 #include <thrum/testing/fake_net.hpp>
 #endif
 //
-#include <thrum/base/put_macros_back.hpp>
+#include <thrum/detail/base/put_macros_back.hpp>
 #endif
 #endif
 """

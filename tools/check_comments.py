@@ -15,7 +15,7 @@ import pathlib
 import re
 import sys
 
-import bodies
+import house
 
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include/thrum"
@@ -52,7 +52,7 @@ class Header:
     def __init__(self, path, bases):
         self.bases = bases
         # What a body defines has its comment where it is declared.
-        self.lines = bodies.split_header(path.read_text())[0].split("\n")
+        self.lines = house.declarations(path.read_text()).split("\n")
         text = blank("\n".join(self.lines), r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*')
         self.code = blank(text, r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*")
         self.bare = []  # (line, text) of what has no comment
@@ -159,8 +159,10 @@ class Header:
 def headers():
     if len(sys.argv) > 1:
         return [pathlib.Path(name) for name in sys.argv[1:]]
-    rooms = [path for room in ROOMS for path in (include / room).rglob("*.hpp")]
-    return sorted([*include.glob("*.hpp"), *rooms])
+    rooms = [path for room in ROOMS for path in house.headers_of(room)]
+    # What runtime_parts.hpp defines has its comment where it is declared.
+    return sorted({*include.glob("*.hpp"), *(include / "detail/start").glob("*.hpp"), *rooms}
+                  - {include / "detail/start/runtime_parts.hpp"})
 
 
 bases = set().union(*(PUBLIC_BASE.findall(path.read_text()) for path in headers()))

@@ -8,6 +8,7 @@ import pathlib
 import re
 import sys
 
+import house
 import platform_conditions
 
 root = pathlib.Path(__file__).resolve().parent.parent
@@ -15,15 +16,15 @@ include = root / "include"
 
 # Folder or file below include/thrum -> floor. Floors 3 and 6 have an inner order.
 FLOORS = {
-    "version.hpp": 0, "base": 0,
+    "version.hpp": 0, "errc.hpp": 0, "memory_hooks.hpp": 0, "base": 0,
     "arch": 1, "os": 1,
     "netpoll": 2,
     "sched/queue": 3.1, "sched/core": 3.2, "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5,
     "sched/watch": 3.6,
     "debug": 4,
-    "attributes.hpp": 5, "options.hpp": 5, "deadline.hpp": 5, "stop_condition.hpp": 5, "stoppable.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
-    "task.hpp": 5, "on_host.hpp": 5, "runtime.hpp": 5, "implementation": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
-    "errno.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5, "request_stop.hpp": 5,
+    "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
+    "on_host.hpp": 5, "runtime.hpp": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
+    "errno.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5,
     "sync": 6.1, "fork_join.hpp": 6.1, "generator.hpp": 6.2, "parallel.hpp": 6.2,
     "chan": 6.2, "chan.hpp": 6.2,
     "select": 6.3, "select.hpp": 6.3,
@@ -36,18 +37,16 @@ STRANGERS = {("arch", "os"), ("os", "arch"), ("io", "net")}
 # Headers of the standard library that a low floor must not pull in.
 HEAVY = {"functional", "stop_token", "thread", "mutex", "iostream", "regex", "ranges"}
 errors = [f"tools/check_layers.py: there is no {name}" for name in FLOORS
-          if not (include / "thrum" / name).exists()]
+          if not any((include / place / name).exists() for place in ("thrum", "thrum/detail"))]
 errors += [f"{path.relative_to(root)}: is no .hpp, and would not be looked at"
            for path in include.rglob("*") if path.is_file() and path.suffix != ".hpp"]
-own_names = platform_conditions.own_names((include / "thrum/base/config.hpp").read_text())
+own_names = platform_conditions.own_names((include / "thrum/detail/base/config.hpp").read_text())
 graph = {}
 
 
 def room(name):
-    parts = pathlib.PurePosixPath(name).parts
-    if parts[1:2] == ("sched",):
-        return "/".join(parts[1:-1])
-    return parts[1] if len(parts) > 1 else "thrum.hpp"
+    parts = pathlib.PurePosixPath(house.short_name(name)).parts
+    return "/".join(parts[:-1]) if parts[0] == "sched" else parts[0]
 
 
 def floor(name):
@@ -79,8 +78,8 @@ for path in sorted(include.rglob("*.hpp")):
 
 # What the floors above use of a port is what every port is asked for: a member of the class that the
 # contract's concepts are about.
-OFFERED = {"os": include / "thrum/os/chosen_system.hpp",
-           "arch": include / "thrum/arch/chosen_processor.hpp"}
+OFFERED = {"os": include / "thrum/detail/os/chosen_system.hpp",
+           "arch": include / "thrum/detail/arch/chosen_processor.hpp"}
 # Not a port's: what the ABI of exceptions brings is the same for all.
 ANYWHERE = {"arch": {"observe_exception", "entry_function", "exception_observer"}, "os": set()}
 for port, place in OFFERED.items():
@@ -91,11 +90,17 @@ for port, place in OFFERED.items():
         if floor(name) <= 1:
             continue
         code = re.sub(r'//.*|"(?:\\.|[^"\\\n])*"', "", path.read_text())
-        if port == "os" and floor(name) == 2 and "include <thrum/os/windows/pipe.hpp>" in code:
+        if port == "os" and floor(name) == 2 and "include <thrum/detail/os/windows/pipe.hpp>" in code:
             continue  # the poller of that system alone: what it waits for besides is its layer's
         for used in sorted(set(re.findall(rf"\b{port}::(\w+)", code)) - offered):
             errors.append(f"{name}: uses {port}::{used}, which no port is asked for; add it to "
-                          f"thrum/{port}/contract.hpp and to {place.relative_to(include)}")
+                          f"thrum/detail/{port}/contract.hpp and to {place.relative_to(include)}")
+
+# A file that only the bodies of one header ask for is a part of that.
+for name in graph:
+    asked_by = [other for other in graph if name in graph[other]]
+    if len(asked_by) == 1 and asked_by[0] in graph[name]:
+        graph[name].remove(asked_by[0])
 
 # Cycles, by depth-first search.
 state = {}
@@ -119,7 +124,7 @@ for name in graph:
 # The map names every header.
 map_text = (root / "docs/internals.md").read_text()
 for name in graph:
-    short = name.removeprefix("thrum/")
+    short = house.short_name(name)
     folder = str(pathlib.PurePosixPath(short).parent) + "/"
     if name != "thrum.hpp" and short not in map_text and f"`{folder}`" not in map_text \
             and room(name) != "version.hpp":

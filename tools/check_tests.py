@@ -22,6 +22,8 @@ import pathlib
 import re
 import sys
 
+import house
+
 root = pathlib.Path(__file__).resolve().parent.parent
 tests = root / "tests"
 ASSERTION = re.compile(r"\b(?:(?:STATIC_)?(?:CHECK|REQUIRE)|FAIL)(?:_[A-Z_]+)?\s*\("
@@ -48,6 +50,7 @@ ELSEWHERE = {
     "chan/core": "chan_test",
     "chan/handle": "chan_test",
     "sched/core/reclaim": "sched/core/give_back_test",  # one subject: its essay, and its steps
+    "sched/io/poll_foreign": "io/wait_test",
     "sched/io/poll_events": "sched/io/poll_desc_test",
     "select/engine": "select_test",
     "sync/condition_variable_any": "sync/condition_variable_test",
@@ -124,9 +127,9 @@ def outlived(code):
 
 def misplaced():
     """What is wrong with where the tests of the headers stand."""
-    headers = {path.relative_to(root / "include/thrum").with_suffix("").as_posix()
-               for room in ROOMS for path in (root / "include/thrum" / room).rglob("*.hpp")}
-    included = {name for path in (tests / "unit").rglob("*_test.cpp")
+    headers = {house.short_name(path.relative_to(house.include).with_suffix("").as_posix())
+               for room in ROOMS for path in house.headers_of(room)}
+    included = {house.short_name(name) for path in (tests / "unit").rglob("*_test.cpp")
                 for name in re.findall(r"^#include <thrum/(.*)\.hpp>", path.read_text(), re.M)}
     for header in sorted(headers):
         unit = f"unit/{header}_test.cpp"

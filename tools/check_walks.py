@@ -11,6 +11,8 @@ import pathlib
 import re
 import sys
 
+import house
+
 root = pathlib.Path(__file__).resolve().parent.parent
 STEP = re.compile(r"(\d+)\. `([\w/]+\.hpp)` `(\w+)`: (.+)")
 COLUMN, ROW, BOX_WIDTH, BOX_HEIGHT, TOP = 268, 48, 244, 36, 56
@@ -89,7 +91,7 @@ def main():
             continue
         steps_of_all += len(steps)
         for expected, (_, number, file, function, _) in enumerate(steps, 1):
-            path = root / "include/thrum" / file
+            path = house.find_header(file)
             if int(number) != expected:
                 errors.append(f"'{title}': step {number} should be {expected}")
             if not path.exists():

@@ -18,10 +18,10 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 cleaner = os.environ.get("INCLUDE_CLEANER", "clang-include-cleaner-19")
 # No code by themselves, but all of the others.
-UMBRELLAS = {"thrum/base/put_macros_aside.hpp", "thrum/base/put_macros_back.hpp",
+UMBRELLAS = {"thrum/detail/base/put_macros_aside.hpp", "thrum/detail/base/put_macros_back.hpp",
              "thrum.hpp", "thrum/implementation.hpp"}
 # Where platforms have files of their own.
-OF_PLATFORMS = ("thrum/arch/", "thrum/os/", "thrum/netpoll/")
+OF_PLATFORMS = ("thrum/detail/arch/", "thrum/detail/os/", "thrum/detail/netpoll/")
 # No name of these is written where they are used.
 NAMELESS = {"<new>": re.compile(r"\bnew \(")}
 

@@ -40,6 +40,8 @@ import subprocess
 import sys
 import time
 
+import house
+
 root = pathlib.Path(__file__).resolve().parent.parent
 headers = root / "include" / "thrum"
 build = root / "build" / "mutants"
@@ -175,8 +177,7 @@ def mutations():
     """All there are, in the order of files and lines."""
     paths = []
     for room in ROOMS:
-        paths += [headers / f"{room}.hpp"] if (headers / f"{room}.hpp").exists() else []
-        paths += sorted((headers / room).rglob("*.hpp"))
+        paths += house.headers_of(room)
     every = []
     for path in paths:
         text = path.read_text()
@@ -227,18 +228,18 @@ USERS = {
              "unit/time/*_test.cpp", "go/chan*_test.cpp", "go/time_test.cpp"),
     "select": ("unit/select/*_test.cpp", "unit/context*_test.cpp", "unit/time/*_test.cpp",
                "go/chan_select*_test.cpp", "go/select_test.cpp", "go/time_test.cpp"),
-    "sync": ("unit/sync/*_test.cpp", "unit/deadline_test.cpp", "go/sync*_test.cpp"),
+    "sync": ("unit/sync/*_test.cpp", "unit/start/deadline_test.cpp", "go/sync*_test.cpp"),
 }
 
 
 def stages(path):
     """Test files, nearest first: the file's own, its room's, its users'."""
-    place = path.relative_to(headers)
+    place = pathlib.PurePath(house.short_name(path.relative_to(headers).as_posix()))
     room = place.with_suffix("").parts[0]
     folder = place.parent.as_posix()
     own = test_files(f"unit/{place.with_suffix('').as_posix()}_test.cpp",
                      f"model/**/{place.stem}*_model.cpp")
-    included = re.compile(rf"^#include <thrum/{re.escape(place.as_posix())}>", re.M)
+    included = re.compile(rf"^#include <thrum/{re.escape(path.relative_to(headers).as_posix())}>", re.M)
     own += [f for f in test_files("unit/**/*_test.cpp", "model/**/*_model.cpp")
             if included.search(f.read_text())]
     near = test_files(f"unit/{room}_test.cpp", f"unit/{folder}/*_test.cpp") if folder != "." else \
@@ -524,7 +525,7 @@ def main():
     for m in chosen:
         if sum(counts.values()) == args.sample and not args.names:
             break
-        reason = reasons.get((m.path.relative_to(headers).as_posix(), m.words()))
+        reason = reasons.get((house.short_name(m.path.relative_to(headers).as_posix()), m.words()))
         if reason is not None and not args.names:
             continue
         result = result_of(m, known, unbroken, args.near, bool(args.names))

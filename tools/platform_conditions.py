@@ -7,12 +7,12 @@ around all of its code, and may ask inside of it whether its system has a name. 
 for the options of this build and for nothing else, and include no header of a system."""
 import re
 
-CHOOSERS = {"thrum/base/config.hpp", "thrum/arch/arch.hpp", "thrum/os/os.hpp", "thrum/os/parts.hpp",
-            "thrum/os/handle.hpp", "thrum/os/socket_types.hpp", "thrum/os/memory_parts.hpp",
-            "thrum/os/sight_parts.hpp", "thrum/os/code_parts.hpp", "thrum/os/clock.hpp",
-            "thrum/os/memory.hpp", "thrum/os/exit.hpp", "thrum/base/stderr.hpp",
-            "thrum/os/thread_parts.hpp", "thrum/os/thread_event.hpp", "thrum/os/io_parts.hpp",
-            "thrum/netpoll/netpoll.hpp"}
+CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum/detail/os/os.hpp", "thrum/detail/os/parts.hpp",
+            "thrum/detail/os/handle.hpp", "thrum/detail/os/socket_types.hpp", "thrum/detail/os/memory_parts.hpp",
+            "thrum/detail/os/sight_parts.hpp", "thrum/detail/os/code_parts.hpp", "thrum/detail/os/clock.hpp",
+            "thrum/detail/os/memory.hpp", "thrum/detail/os/exit.hpp", "thrum/detail/base/stderr.hpp",
+            "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/thread_event.hpp", "thrum/detail/os/io_parts.hpp",
+            "thrum/detail/netpoll/netpoll.hpp"}
 
 # What files of no port may ask. A list of what is allowed cannot be got round by a name that it does
 # not know.
@@ -83,7 +83,7 @@ def own_names(config):
 
 
 # What is included only by who asks for it.
-OPENSSL_USERS = re.compile(r"thrum/net/tls(_\w+)?\.hpp$")
+OPENSSL_USERS = re.compile(r"thrum/(?:detail/)?net/tls(_\w+)?\.hpp$")
 
 
 def names_in(line):

@@ -15,7 +15,7 @@ import pathlib
 import re
 import sys
 
-import bodies
+import house
 import syntax_tree
 
 root = pathlib.Path(__file__).resolve().parent.parent
@@ -43,7 +43,7 @@ class Source:
     def __init__(self, path):
         self.data = pathlib.Path(path).read_bytes()
         self.lines = self.data.decode().split("\n")
-        self.bodies = set(bodies.lines_of_bodies(self.data.decode()))
+        self.bodies = set(house.lines_of_bodies(self.data.decode()))
         self.starts = [0]
         for line in self.data.split(b"\n"):
             self.starts.append(self.starts[-1] + len(line) + 1)
@@ -251,7 +251,7 @@ def prose(lines):
 
 
 def page_of(header):
-    return next(page for page, (_, pattern) in PAGES.items() if re.match(pattern, header))
+    return next(page for page, (_, pattern) in PAGES.items() if re.match(pattern, house.short_name(header)))
 
 
 def anchor(name):

@@ -5,8 +5,8 @@
 #ifndef THRUM_ATTRIBUTES_HPP
 #define THRUM_ATTRIBUTES_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/sched/core/priority.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/priority.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -5,7 +5,7 @@
 #ifndef THRUM_BLOCKING_HPP
 #define THRUM_BLOCKING_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include <functional>
 #include <type_traits>
@@ -47,8 +47,8 @@ auto blocking(F&& f) -> std::invoke_result_t<F> {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sched/run/off_host.hpp>
-#include <thrum/sched/run/syscall.hpp>
+#include <thrum/detail/sched/run/off_host.hpp>
+#include <thrum/detail/sched/run/syscall.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 

@@ -5,11 +5,11 @@
 #ifndef THRUM_CHAN_HPP
 #define THRUM_CHAN_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/chan/element.hpp>
-#include <thrum/chan/handle.hpp>
-#include <thrum/chan/receiving.hpp>
-#include <thrum/chan/sending.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/chan/element.hpp>
+#include <thrum/detail/chan/handle.hpp>
+#include <thrum/detail/chan/receiving.hpp>
+#include <thrum/detail/chan/sending.hpp>
 
 #include <cstddef>
 #include <functional>

@@ -5,15 +5,15 @@
 #ifndef THRUM_CONTEXT_HPP
 #define THRUM_CONTEXT_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>  // IWYU pragma: export
 #include <thrum/chan.hpp>
-#include <thrum/context/function.hpp>
-#include <thrum/context/node.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/context/function.hpp>
+#include <thrum/detail/context/node.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/stoppable.hpp>  // IWYU pragma: export
+#include <thrum/errc.hpp>                    // IWYU pragma: export
 #include <thrum/runtime.hpp>
 #include <thrum/select.hpp>
-#include <thrum/stoppable.hpp>  // IWYU pragma: export
 #include <thrum/time/timer.hpp>
 
 #include <chrono>
@@ -233,7 +233,7 @@ template <class F = select_detail::no_handler>
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
+#include <thrum/detail/base/error.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

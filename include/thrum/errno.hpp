@@ -15,7 +15,7 @@
 #ifndef THRUM_ERRNO_HPP
 #define THRUM_ERRNO_HPP
 
-#include <thrum/os/error_number.hpp>  // IWYU pragma: keep: in the macro
+#include <thrum/detail/os/error_number.hpp>  // IWYU pragma: keep: in the macro
 
 #include <cerrno>
 

@@ -6,11 +6,11 @@
 #ifndef THRUM_FORK_JOIN_HPP
 #define THRUM_FORK_JOIN_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/fork.hpp>
+#include <thrum/detail/sched/run/park.hpp>
 #include <thrum/join_handle.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/fork.hpp>
-#include <thrum/sched/run/park.hpp>
 
 #include <exception>
 #include <memory>

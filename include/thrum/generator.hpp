@@ -17,14 +17,14 @@
 #ifndef THRUM_GENERATOR_HPP
 #define THRUM_GENERATOR_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/run/wait_point.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/go.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/queue/lock.hpp>
-#include <thrum/sched/run/wait_point.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -239,9 +239,9 @@ class [[nodiscard]] generator<T&> : public generator<T> {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/order.hpp>
-#include <thrum/sched/core/g_state.hpp>
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/core/g_state.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace generator_detail {
 

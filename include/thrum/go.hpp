@@ -6,11 +6,11 @@
 #define THRUM_GO_HPP
 
 #include <thrum/attributes.hpp>
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/start/task.hpp>
 #include <thrum/on_host.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/task.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -10,8 +10,8 @@
 #ifndef THRUM_GOROUTINE_LOCAL_HPP
 #define THRUM_GOROUTINE_LOCAL_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/sched/core/g.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/g.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -96,7 +96,7 @@ class goroutine_local {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sched/core/current.hpp>
+#include <thrum/detail/sched/core/current.hpp>
 
 #include <atomic>
 #include <string_view>

@@ -5,10 +5,10 @@
 #ifndef THRUM_GROUP_HPP
 #define THRUM_GROUP_HPP
 
-#include <thrum/base/config.hpp>
 #include <thrum/context.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/group/each.hpp>
 #include <thrum/go.hpp>
-#include <thrum/group/each.hpp>
 #include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/wait_group.hpp>
@@ -227,10 +227,10 @@ class task_group {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/request_stop.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/uncancellable.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/start/request_stop.hpp>
 
 #include <chrono>
 #include <limits>

@@ -19,13 +19,13 @@
     "thrum: with THRUM_SEPARATE, include <thrum/implementation.hpp> before any other header of the library"
 #endif
 
-#include <thrum/base/put_macros_aside.hpp>
+#include <thrum/detail/base/put_macros_aside.hpp>
 //
 #if THRUM_SEPARATE || defined(THRUM_FAKE_NET)
 #include <thrum/testing/fake_net.hpp>
 #endif
 //
-#include <thrum/base/put_macros_back.hpp>
+#include <thrum/detail/base/put_macros_back.hpp>
 #endif
 
 #endif

@@ -10,14 +10,14 @@
 #ifndef THRUM_JOIN_HANDLE_HPP
 #define THRUM_JOIN_HANDLE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/request_stop.hpp>
-#include <thrum/sched/run/end.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/park.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/run/end.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/request_stop.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <chrono>
@@ -290,9 +290,9 @@ void join_handle<T>::detach() {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/fatal.hpp>
-#include <thrum/debug/panic_report.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/debug/panic_report.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <atomic>
 #include <string>

@@ -6,11 +6,11 @@
 #define THRUM_ON_HOST_HPP
 
 #include <thrum/attributes.hpp>
-#include <thrum/base/config.hpp>
-#include <thrum/sched/core/host.hpp>
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/task.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/host.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/start/task.hpp>
 
 #include <functional>
 #include <type_traits>
@@ -115,8 +115,8 @@ THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& schedul
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/sched/run/attach.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/sched/run/attach.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 

@@ -5,9 +5,9 @@
 #ifndef THRUM_OPTIONS_HPP
 #define THRUM_OPTIONS_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/memory_hooks.hpp>  // IWYU pragma: export
-#include <thrum/sched/core/g.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/g.hpp>
+#include <thrum/memory_hooks.hpp>  // IWYU pragma: export
 
 #include <chrono>
 #include <cstddef>
@@ -144,9 +144,9 @@ class environment_reader {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/fatal.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/traits.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
 
 #include <atomic>
 #include <charconv>

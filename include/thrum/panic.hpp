@@ -5,9 +5,9 @@
 #ifndef THRUM_PANIC_HPP
 #define THRUM_PANIC_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/sched/run/exit.hpp>  // IWYU pragma: export
-#include <thrum/sched/run/uncancellable.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/run/exit.hpp>  // IWYU pragma: export
+#include <thrum/detail/sched/run/uncancellable.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

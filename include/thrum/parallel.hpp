@@ -32,11 +32,11 @@
 #ifndef THRUM_PARALLEL_HPP
 #define THRUM_PARALLEL_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/os/parts.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/fork.hpp>
-#include <thrum/sched/run/park.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/fork.hpp>
+#include <thrum/detail/sched/run/park.hpp>
 
 #include <atomic>
 #include <concepts>

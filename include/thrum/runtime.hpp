@@ -6,16 +6,16 @@
 #define THRUM_RUNTIME_HPP
 
 #include <thrum/attributes.hpp>
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/owner.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/debug/dump_form.hpp>
 #include <thrum/debug/stats.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/debug/dump_form.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/task.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/on_host.hpp>
 #include <thrum/options.hpp>
-#include <thrum/task.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -280,7 +280,7 @@ THRUM_OUT_OF_LINE stats_snapshot stats();
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/implementation/runtime_parts.hpp>
+#include <thrum/detail/start/runtime_parts.hpp>
 #endif
 
 #endif

@@ -13,14 +13,14 @@
 #ifndef THRUM_SELECT_HPP
 #define THRUM_SELECT_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/owner.hpp>
 #include <thrum/chan.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/select/cases.hpp>
+#include <thrum/detail/select/engine.hpp>
+#include <thrum/detail/select/signal_cases.hpp>
 #include <thrum/join_handle.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/select/cases.hpp>
-#include <thrum/select/engine.hpp>
-#include <thrum/select/signal_cases.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -425,7 +425,7 @@ THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases);
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
+#include <thrum/detail/base/error.hpp>
 
 #include <memory>
 #include <vector>

@@ -5,12 +5,12 @@
 #ifndef THRUM_THIS_GOROUTINE_HPP
 #define THRUM_THIS_GOROUTINE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/sched/core/priority.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/park.hpp>
-#include <thrum/stoppable.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/priority.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/stoppable.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -103,11 +103,11 @@ THRUM_OUT_OF_LINE std::stop_token stop_token() noexcept;
 }}}  // namespace thrum::THRUM_ABI::this_goroutine
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/sched/core/g.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/run/background.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/core/g.hpp>
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/run/background.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace this_goroutine {
 

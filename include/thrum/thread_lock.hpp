@@ -5,8 +5,8 @@
 #ifndef THRUM_THREAD_LOCK_HPP
 #define THRUM_THREAD_LOCK_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/sched/core/g.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/g.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -39,8 +39,8 @@ class thread_lock {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sched/run/end.hpp>
-#include <thrum/sched/run/off_host.hpp>
+#include <thrum/detail/sched/run/end.hpp>
+#include <thrum/detail/sched/run/off_host.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

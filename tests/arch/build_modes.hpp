@@ -8,8 +8,8 @@
 #ifndef THRUM_TESTS_ARCH_BUILD_MODES_HPP
 #define THRUM_TESTS_ARCH_BUILD_MODES_HPP
 
-#include <thrum/arch/arch.hpp>
-#include <thrum/os/exception_state.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/os/exception_state.hpp>
 
 #include <cstdint>
 

@@ -3,10 +3,10 @@
 //
 // Windows' sockets and their poller without the rest of the library: what netpoll/contract.hpp says,
 // with connections over loopback. Exits with 0 if all of it was so.
-#include <thrum/netpoll/afd.hpp>
-#include <thrum/os/memory_parts.hpp>
-#include <thrum/os/windows/pipe.hpp>
-#include <thrum/os/windows/socket.hpp>
+#include <thrum/detail/netpoll/afd.hpp>
+#include <thrum/detail/os/memory_parts.hpp>
+#include <thrum/detail/os/windows/pipe.hpp>
+#include <thrum/detail/os/windows/socket.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // The kqueue poller without the rest of the library: a pipe is added, armed, written to, and the
 // poller woken. Exits with 0 if all of it was reported.
-#include <thrum/netpoll/kqueue.hpp>
+#include <thrum/detail/netpoll/kqueue.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -4,12 +4,12 @@
 // What a system's layer has for threads, without the rest of the library: one is started, named, seen,
 // interrupted where it computes and where it sleeps, and joined; notes, fences and memory are used.
 // Exits with 0 if all of it did what os/contract.hpp says.
-#include <thrum/os/memory_parts.hpp>
-#include <thrum/os/posix/caught_signals.hpp>
-#include <thrum/os/posix/exit.hpp>
-#include <thrum/os/posix/fault.hpp>
-#include <thrum/os/posix/quit_signal.hpp>
-#include <thrum/os/thread_parts.hpp>
+#include <thrum/detail/os/memory_parts.hpp>
+#include <thrum/detail/os/posix/caught_signals.hpp>
+#include <thrum/detail/os/posix/exit.hpp>
+#include <thrum/detail/os/posix/fault.hpp>
+#include <thrum/detail/os/posix/quit_signal.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -4,12 +4,12 @@
 // What there is of Windows' layer, without the rest of the library: the switch on stacks that grow,
 // memory, the clock, notes, threads, and how one is seen and interrupted by another. Exits with 0 if
 // all of it did what os/contract.hpp and arch/contract.hpp say.
-#include <thrum/arch/arch.hpp>
-#include <thrum/base/stderr.hpp>
-#include <thrum/os/chosen_threads.hpp>
-#include <thrum/os/handle.hpp>
-#include <thrum/os/windows/processors.hpp>
-#include <thrum/os/windows/uninterrupted.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/base/stderr.hpp>
+#include <thrum/detail/os/chosen_threads.hpp>
+#include <thrum/detail/os/handle.hpp>
+#include <thrum/detail/os/windows/processors.hpp>
+#include <thrum/detail/os/windows/uninterrupted.hpp>
 
 #include <atomic>
 #include <cstdint>

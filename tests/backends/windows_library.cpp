@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 //
 // A library (DLL) that has a copy of the layer of its own, for windows_alone.cpp.
-#include <thrum/os/memory_parts.hpp>
-#include <thrum/os/thread_parts.hpp>
-#include <thrum/os/windows/uninterrupted.hpp>
+#include <thrum/detail/os/memory_parts.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
+#include <thrum/detail/os/windows/uninterrupted.hpp>
 
 #include <atomic>
 #include <cstdint>

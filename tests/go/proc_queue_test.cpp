@@ -3,8 +3,8 @@
 //
 // Go's tests of its local run queue and of its steal order, re-created from their descriptions.
 
-#include <thrum/sched/queue/run_queue.hpp>
-#include <thrum/sched/queue/steal_order.hpp>
+#include <thrum/detail/sched/queue/run_queue.hpp>
+#include <thrum/detail/sched/queue/steal_order.hpp>
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"

@@ -94,7 +94,7 @@ done
 
 # Which options of the standard library are part of the tag.
 cat >"$work/tag.cpp" <<'TEXT'
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 #include <string_view>
 static_assert(std::string_view(THRUM_SYMBOL("f")).ends_with(TAG));
 TEXT

@@ -6,7 +6,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/queue/fork_deque.hpp>
+#include <thrum/detail/sched/queue/fork_deque.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

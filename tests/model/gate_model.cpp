@@ -11,7 +11,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/run/gate.hpp>
+#include <thrum/detail/sched/run/gate.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

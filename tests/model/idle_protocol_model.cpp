@@ -10,15 +10,15 @@
 
 #include "model/support/items_of_work.hpp"
 //
-#include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/core/threads.hpp>
-#include <thrum/sched/queue/global_queue.hpp>
-#include <thrum/sched/queue/idle.hpp>
-#include <thrum/sched/run/find_work.hpp>
-#include <thrum/sched/run/loop.hpp>
-#include <thrum/sched/run/ready.hpp>
-#include <thrum/sched/run/steal.hpp>
-#include <thrum/sched/run/take.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/threads.hpp>
+#include <thrum/detail/sched/queue/global_queue.hpp>
+#include <thrum/detail/sched/queue/idle.hpp>
+#include <thrum/detail/sched/run/find_work.hpp>
+#include <thrum/detail/sched/run/loop.hpp>
+#include <thrum/detail/sched/run/ready.hpp>
+#include <thrum/detail/sched/run/steal.hpp>
+#include <thrum/detail/sched/run/take.hpp>
 
 #include "model/support/checks.hpp"
 #include "support/catch.hpp"

@@ -10,8 +10,8 @@
 
 #include "model/support/items_of_work.hpp"
 //
-#include <thrum/sched/core/p_table.hpp>
-#include <thrum/sched/core/procs.hpp>
+#include <thrum/detail/sched/core/p_table.hpp>
+#include <thrum/detail/sched/core/procs.hpp>
 
 #include "model/support/checks.hpp"
 #include "support/catch.hpp"

@@ -6,7 +6,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/queue/run_queue.hpp>
+#include <thrum/detail/sched/queue/run_queue.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

@@ -7,7 +7,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/stop_watch.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

@@ -11,8 +11,8 @@
 
 #include "model/support/items_of_work.hpp"
 //
-#include <thrum/sched/core/m_table.hpp>
-#include <thrum/sched/core/threads.hpp>
+#include <thrum/detail/sched/core/m_table.hpp>
+#include <thrum/detail/sched/core/threads.hpp>
 
 #include "model/support/checks.hpp"
 #include "support/catch.hpp"

@@ -6,7 +6,7 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/queue/timer_heap.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

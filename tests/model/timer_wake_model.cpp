@@ -15,14 +15,14 @@
 
 #include "model/support/find_work_parts.hpp"
 //
-#include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/core/threads.hpp>
-#include <thrum/sched/queue/idle.hpp>
-#include <thrum/sched/queue/poll_turn.hpp>
-#include <thrum/sched/queue/timer_heap.hpp>
-#include <thrum/sched/run/arm.hpp>
-#include <thrum/sched/run/find_work.hpp>
-#include <thrum/sched/run/loop.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/threads.hpp>
+#include <thrum/detail/sched/queue/idle.hpp>
+#include <thrum/detail/sched/queue/poll_turn.hpp>
+#include <thrum/detail/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/run/arm.hpp>
+#include <thrum/detail/sched/run/find_work.hpp>
+#include <thrum/detail/sched/run/loop.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/objects.hpp"

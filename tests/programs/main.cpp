@@ -3,7 +3,7 @@
 //
 // thrum_programs NAME: one program of many, for tests that look at one from outside.
 
-#include <thrum/base/sanitizer.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
 
 #include "programs/programs.hpp"
 

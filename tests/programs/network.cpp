@@ -8,7 +8,7 @@
 #include "support/process.hpp"
 
 #include <thrum.hpp>
-#include <thrum/net/look_up.hpp>
+#include <thrum/detail/net/look_up.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -6,7 +6,7 @@
 #include "programs/programs.hpp"
 #include "support/process.hpp"
 
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <thrum.hpp>
 

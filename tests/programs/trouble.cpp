@@ -24,7 +24,7 @@
 #include <vector>
 
 #if defined(_WIN32)
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 #else
 #include <dlfcn.h>
 #endif

@@ -23,8 +23,8 @@
 #ifndef THRUM_TESTS_SIMULATION_MACHINE_HPP
 #define THRUM_TESTS_SIMULATION_MACHINE_HPP
 
-#include <thrum/arch/arch.hpp>
-#include <thrum/base/sanitizer.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
 
 #include <bitset>
 #include <cstddef>

@@ -5,8 +5,8 @@
 #ifndef THRUM_TESTS_SIMULATION_MEASURE_HPP
 #define THRUM_TESTS_SIMULATION_MEASURE_HPP
 
-#include <thrum/arch/arch.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <algorithm>
 #include <atomic>

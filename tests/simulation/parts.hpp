@@ -15,31 +15,31 @@
 #define THRUM_SEPARATE 0
 #define THRUM_ABI_TRAITS _simulation
 #define THRUM_TRAITS_HEADER "simulation/traits.hpp"
-#define THRUM_SCHED_QUEUE_LOCK_HPP
-#define THRUM_SCHED_CORE_COUNTERS_HPP
-#define THRUM_SCHED_CORE_CREATOR_HPP
-#define THRUM_SCHED_CORE_CURRENT_HPP
-#define THRUM_SCHED_CORE_G_HPP
-#define THRUM_SCHED_CORE_HOST_HPP
-#define THRUM_SCHED_CORE_M_HPP
-#define THRUM_SCHED_CORE_OPEN_CLOSE_HPP
-#define THRUM_SCHED_CORE_P_HPP
-#define THRUM_SCHED_CORE_STACK_HPP
-#define THRUM_SCHED_CORE_THREAD_RESERVE_HPP
-#define THRUM_SCHED_RUN_ATTEND_HPP
-#define THRUM_SCHED_RUN_EXECUTE_HPP
-#define THRUM_SCHED_RUN_TAKE_FORKED_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_LOCK_HPP
+#define THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
+#define THRUM_DETAIL_SCHED_CORE_CREATOR_HPP
+#define THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
+#define THRUM_DETAIL_SCHED_CORE_G_HPP
+#define THRUM_DETAIL_SCHED_CORE_HOST_HPP
+#define THRUM_DETAIL_SCHED_CORE_M_HPP
+#define THRUM_DETAIL_SCHED_CORE_OPEN_CLOSE_HPP
+#define THRUM_DETAIL_SCHED_CORE_P_HPP
+#define THRUM_DETAIL_SCHED_CORE_STACK_HPP
+#define THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
+#define THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
+#define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
+#define THRUM_DETAIL_SCHED_RUN_TAKE_FORKED_HPP
 
-#include <thrum/base/cache_line.hpp>
-#include <thrum/base/intrusive_queue.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/base/random.hpp>
-#include <thrum/netpoll/contract.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/g_state.hpp>
-#include <thrum/sched/core/p_state.hpp>
-#include <thrum/sched/queue/lock_rank.hpp>
-#include <thrum/sched/queue/scoped.hpp>
+#include <thrum/detail/base/cache_line.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/random.hpp>
+#include <thrum/detail/netpoll/contract.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/g_state.hpp>
+#include <thrum/detail/sched/core/p_state.hpp>
+#include <thrum/detail/sched/queue/lock_rank.hpp>
+#include <thrum/detail/sched/queue/scoped.hpp>
 
 #include "machine.hpp"
 
@@ -52,10 +52,10 @@ inline void back_off(std::uint32_t) noexcept {}  // as default_traits asks for; 
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/run_queue.hpp>
-#include <thrum/sched/queue/steal_order.hpp>
-#include <thrum/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/run_queue.hpp>
+#include <thrum/detail/sched/queue/steal_order.hpp>
+#include <thrum/detail/sched/queue/timer_heap.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -183,9 +183,9 @@ class thread_creator {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#include <thrum/sched/core/procs.hpp>
-#include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/core/threads.hpp>
+#include <thrum/detail/sched/core/procs.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/threads.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -200,10 +200,10 @@ inline goroutine* take_forked(machine&) noexcept { return nullptr; }
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#include <thrum/sched/run/arm.hpp>
-#include <thrum/sched/run/find_work.hpp>
-#include <thrum/sched/run/loop.hpp>
-#include <thrum/sched/run/ready.hpp>
+#include <thrum/detail/sched/run/arm.hpp>
+#include <thrum/detail/sched/run/find_work.hpp>
+#include <thrum/detail/sched/run/loop.hpp>
+#include <thrum/detail/sched/run/ready.hpp>
 
 namespace simulation {
 

@@ -6,7 +6,7 @@
 #ifndef THRUM_TESTS_SIMULATION_TRAITS_HPP
 #define THRUM_TESTS_SIMULATION_TRAITS_HPP
 
-#include <thrum/netpoll/contract.hpp>
+#include <thrum/detail/netpoll/contract.hpp>
 
 #include "machine.hpp"
 

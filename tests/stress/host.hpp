@@ -11,7 +11,7 @@
 #include <string>
 
 #if defined(_WIN32)
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 
 #include <filesystem>
 

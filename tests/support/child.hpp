@@ -5,7 +5,7 @@
 #ifndef THRUM_TESTS_SUPPORT_CHILD_HPP
 #define THRUM_TESTS_SUPPORT_CHILD_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include <csignal>
 #include <cstddef>

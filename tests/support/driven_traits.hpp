@@ -7,8 +7,8 @@
 #ifndef THRUM_TESTS_SUPPORT_DRIVEN_TRAITS_HPP
 #define THRUM_TESTS_SUPPORT_DRIVEN_TRAITS_HPP
 
-#include <thrum/netpoll/contract.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/netpoll/contract.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #if defined(_WIN32)
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 #endif
 
 namespace support {

@@ -5,7 +5,7 @@
 #ifndef THRUM_TESTS_SUPPORT_FENCE_SIDES_HPP
 #define THRUM_TESTS_SUPPORT_FENCE_SIDES_HPP
 
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <atomic>
 #include <thread>

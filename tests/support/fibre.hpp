@@ -11,10 +11,10 @@
 #include <memory>
 #include <utility>
 
-#include <thrum/arch/arch.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/sanitizer.hpp>
-#include <thrum/os/exception_state.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
+#include <thrum/detail/os/exception_state.hpp>
 
 namespace support {
 

@@ -16,7 +16,7 @@
 #include <utility>
 
 #if defined(_WIN32)
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 #else
 #include <signal.h>
 #include <sys/mman.h>

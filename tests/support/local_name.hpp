@@ -7,7 +7,7 @@
 
 #include "support/folder.hpp"
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 #include <thrum/net/endpoint.hpp>
 
 #include <atomic>

@@ -7,8 +7,8 @@
 #define THRUM_TESTS_SUPPORT_LONE_SCHEDULER_HPP
 
 #include <thrum.hpp>
-#include <thrum/sched/core/scheduler.hpp>
-#include <thrum/sched/run/poll_sink.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/run/poll_sink.hpp>
 
 #include "support/idle_lock.hpp"
 

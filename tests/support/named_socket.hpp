@@ -3,9 +3,9 @@
 #ifndef THRUM_TESTS_SUPPORT_NAMED_SOCKET_HPP
 #define THRUM_TESTS_SUPPORT_NAMED_SOCKET_HPP
 
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/socket_types.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/os/socket_types.hpp>
 
 namespace support {
 

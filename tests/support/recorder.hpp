@@ -5,7 +5,7 @@
 #ifndef THRUM_TESTS_SUPPORT_RECORDER_HPP
 #define THRUM_TESTS_SUPPORT_RECORDER_HPP
 
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #include <cstdint>
 #include <vector>

@@ -6,7 +6,7 @@
 #ifndef THRUM_TESTS_SUPPORT_SCALE_HPP
 #define THRUM_TESTS_SUPPORT_SCALE_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include <algorithm>
 #include <cstddef>

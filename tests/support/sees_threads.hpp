@@ -6,7 +6,7 @@
 #ifndef THRUM_TESTS_SUPPORT_SEES_THREADS_HPP
 #define THRUM_TESTS_SUPPORT_SEES_THREADS_HPP
 
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 namespace support {
 

@@ -5,7 +5,7 @@
 #ifndef THRUM_TESTS_SUPPORT_SIGNALS_HPP
 #define THRUM_TESTS_SUPPORT_SIGNALS_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include <csignal>
 

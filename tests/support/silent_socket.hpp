@@ -6,8 +6,8 @@
 #define THRUM_TESTS_SUPPORT_SILENT_SOCKET_HPP
 
 #include <thrum.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/os/socket_types.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/socket_types.hpp>
 
 namespace support {
 

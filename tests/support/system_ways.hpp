@@ -6,8 +6,8 @@
 #ifndef TESTS_SUPPORT_SYSTEM_WAYS_HPP
 #define TESTS_SUPPORT_SYSTEM_WAYS_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/os/parts.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/parts.hpp>
 
 namespace support {
 

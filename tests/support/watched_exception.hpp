@@ -6,9 +6,9 @@
 #ifndef THRUM_TESTS_SUPPORT_WATCHED_EXCEPTION_HPP
 #define THRUM_TESTS_SUPPORT_WATCHED_EXCEPTION_HPP
 
-#include <thrum/arch/arch.hpp>
-#include <thrum/arch/exception_watch.hpp>
-#include <thrum/base/config.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/arch/exception_watch.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include <atomic>
 

@@ -5,9 +5,9 @@
 #ifndef THRUM_TESTS_SUPPORT_WINDOWS_DESCRIPTORS_HPP
 #define THRUM_TESTS_SUPPORT_WINDOWS_DESCRIPTORS_HPP
 
-#include <thrum/os/os.hpp>
-#include <thrum/os/socket_types.hpp>
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/socket_types.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #ifndef THRUM_TESTS_SUPPORT_WINDOWS_PROCESS_HPP
 #define THRUM_TESTS_SUPPORT_WINDOWS_PROCESS_HPP
 
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 
 #include <chrono>
 #include <cstddef>

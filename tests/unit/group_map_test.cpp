@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/group/each.hpp>
+#include <thrum/detail/group/each.hpp>
 
 #include <thrum.hpp>
 

@@ -3,10 +3,10 @@
 //
 // options::memory: whose memory it is, that all of it comes back, and when a hook is called. An overflow
 // of a stack of theirs: debug/overflow_report_test.cpp.
-#include <thrum/base/memory_hooks.hpp>
+#include <thrum/memory_hooks.hpp>
 
 #include <thrum.hpp>
-#include <thrum/sched/core/stack.hpp>
+#include <thrum/detail/sched/core/stack.hpp>
 
 #include "support/catch.hpp"
 #include "support/counted_memory.hpp"

@@ -3,8 +3,8 @@
 //
 // What each case of a select promises. Which one is chosen, blocking, stopping and the run-time
 // form have files of their own in select/.
+#include <thrum/detail/select/cases.hpp>
 #include <thrum/select.hpp>
-#include <thrum/select/cases.hpp>
 
 #include <thrum.hpp>
 

@@ -29,7 +29,7 @@ import gdb
 import gdb.FrameDecorator
 import gdb.unwinder
 
-# What switch_stack saves, see include/thrum/arch: names of the stack pointer and the program
+# What switch_stack saves, see include/thrum/detail/arch: names of the stack pointer and the program
 # counter, offset of each register from the saved stack pointer, bytes of all.
 PROCESSORS = {
     "i386:x86-64": ("rsp", "rip", {"r15": 0, "r14": 8, "r13": 16, "r12": 24, "rbx": 32, "rbp": 40,

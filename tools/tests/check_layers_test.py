@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import platform_conditions  # noqa: E402
 
 OWN = platform_conditions.own_names(
-    (pathlib.Path(__file__).resolve().parents[2] / "include/thrum/base/config.hpp").read_text())
+    (pathlib.Path(__file__).resolve().parents[2] / "include/thrum/detail/base/config.hpp").read_text())
 
 
 def guarded(body):

@@ -13,7 +13,7 @@ CASES = {
     "sched in its own room": ("sched/run/x.hpp", HEAD + "namespace sched {\n", None),
     "the room's own": ("chan/core.hpp", HEAD + "\nnamespace chan_detail {\n", None),
     "a file and the folder of its name": ("select.hpp", HEAD + "namespace select_detail {\n", None),
-    "deadlines": ("deadline.hpp", HEAD + "namespace time_detail {\n", None),
+    "deadlines": ("detail/start/deadline.hpp", HEAD + "namespace time_detail {\n", None),
     "public namespaces": ("testing/bubble.hpp", HEAD + "namespace testing {\n", None),
     "using sched": ("chan/core.hpp", "namespace chan_detail {\n\nusing namespace sched;\n", None),
     "a class of sched is named": ("runtime.hpp", "namespace sched {\nclass monitor;\n}\n", None),

@@ -18,7 +18,7 @@ HEAD = """\
 #include <atomic>
 #include <tuple>
 #include <utility>
-#include <thrum/base/order.hpp>
+#include <thrum/detail/base/order.hpp>
 namespace {
 using namespace thrum::base::orders;
 template <class T>
@@ -326,7 +326,7 @@ class CheckOrders(unittest.TestCase):
                     self.assertTrue(any(said in one for one in found), f"{said!r} not in {found}")
 
     def test_the_aliases_of_the_orders_are_what_they_are_called(self):
-        text = (syntax_tree.root / "include/thrum/base/order.hpp").read_text()
+        text = (syntax_tree.root / "include/thrum/detail/base/order.hpp").read_text()
         for order in atomics.ORDERS:
             self.assertIn(f"inline constexpr std::memory_order {order} = std::memory_order_{order};", text)
 

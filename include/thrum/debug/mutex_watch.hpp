@@ -14,11 +14,11 @@
 #ifndef THRUM_DEBUG_MUTEX_WATCH_HPP
 #define THRUM_DEBUG_MUTEX_WATCH_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/debug/backtrace.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/run/park.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/debug/backtrace.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/run/park.hpp>
 
 #include <atomic>
 #include <cstdint>

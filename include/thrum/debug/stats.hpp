@@ -5,8 +5,8 @@
 #ifndef THRUM_DEBUG_STATS_HPP
 #define THRUM_DEBUG_STATS_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -54,8 +54,8 @@ stats_snapshot collect(sched::runtime_scheduler& scheduler);
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/order.hpp>
-#include <thrum/sched/core/section.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/core/section.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 

@@ -15,10 +15,10 @@
 #ifndef THRUM_DEBUG_TRACE_PC_HPP
 #define THRUM_DEBUG_TRACE_PC_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/sched/core/current.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/watch/preempt.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/current.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/watch/preempt.hpp>
 
 #include <cerrno>
 #include <cstdint>

@@ -11,10 +11,10 @@
 #ifndef THRUM_IO_BUFFERED_READER_HPP
 #define THRUM_IO_BUFFERED_READER_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/convert.hpp>
-#include <thrum/base/errc.hpp>
-#include <thrum/base/error.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/convert.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/errc.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/stop_condition.hpp>
 

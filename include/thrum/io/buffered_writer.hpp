@@ -10,7 +10,7 @@
 #ifndef THRUM_IO_BUFFERED_WRITER_HPP
 #define THRUM_IO_BUFFERED_WRITER_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/stop_condition.hpp>
 
@@ -69,7 +69,7 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
   }
 
   /// The same until a stop: then std::errc::operation_canceled, and what was not written stays in the
-  /// buffer. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// buffer. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   bool flush(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return flush(code); };

@@ -16,13 +16,13 @@
 #ifndef THRUM_IO_COPY_HPP
 #define THRUM_IO_COPY_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/parts.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
 #include <thrum/io/limited.hpp>
 #include <thrum/io/stream.hpp>
-#include <thrum/os/parts.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <algorithm>
@@ -370,7 +370,7 @@ std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
 }
 /// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
 /// how much was written before. What was read and is not written by then is lost, as above. To be
-/// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   io_detail::copying all(from, to);
@@ -422,7 +422,7 @@ std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&..
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 

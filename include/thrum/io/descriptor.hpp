@@ -8,15 +8,15 @@
 #ifndef THRUM_IO_DESCRIPTOR_HPP
 #define THRUM_IO_DESCRIPTOR_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>  // IWYU pragma: export
 #include <thrum/blocking.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/os/parts.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/io/io_operation.hpp>
-#include <thrum/sched/io/poll_wait.hpp>
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/io/io_operation.hpp>
+#include <thrum/detail/sched/io/poll_wait.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/errc.hpp>  // IWYU pragma: export
 
 #include <cstddef>
 #include <cstdint>
@@ -280,8 +280,8 @@ THRUM_OUT_OF_LINE os::io_result move_from_pipe(io::descriptor& to, io::native_ha
 }}}  // namespace thrum::THRUM_ABI::io_detail
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/os/os.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 

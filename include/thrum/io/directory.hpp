@@ -8,9 +8,9 @@
 #ifndef THRUM_IO_DIRECTORY_HPP
 #define THRUM_IO_DIRECTORY_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/os/file_modes.hpp>
-#include <thrum/os/parts.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/file_modes.hpp>
+#include <thrum/detail/os/parts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -89,11 +89,11 @@ class directory_walk {
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/path_text.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/io/path_text.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -13,9 +13,9 @@
 #ifndef THRUM_IO_EXEC_HPP
 #define THRUM_IO_EXEC_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/io/child_process.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/io/child_process.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/process.hpp>
 #include <thrum/stop_condition.hpp>
 #include <thrum/sync/wait_group.hpp>
@@ -107,7 +107,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// The same until a stop, which is as the deadline: std::errc::operation_canceled when the program has
 /// ended; with `error`, what has come until then is returned, and how it ended. After the stop nothing
-/// is started. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+/// is started. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop>
 exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
                  const Stop& stop, std::error_code& error) {
@@ -132,14 +132,14 @@ exec_result exec(const std::vector<std::string>& arguments, const exec_options& 
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/errc.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/errc.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/panic.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/no_deadline.hpp>
 
 #include <algorithm>
 #include <cstdint>

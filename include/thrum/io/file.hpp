@@ -23,12 +23,12 @@
 #ifndef THRUM_IO_FILE_HPP
 #define THRUM_IO_FILE_HPP
 
-#include <thrum/base/config.hpp>
 #include <thrum/blocking.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
-#include <thrum/os/parts.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -298,10 +298,10 @@ THRUM_OUT_OF_LINE file standard_error(std::error_code& error);
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
-#include <thrum/io/pieces.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/pieces.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <algorithm>
 

@@ -7,9 +7,9 @@
 #ifndef THRUM_IO_FILE_WATCH_HPP
 #define THRUM_IO_FILE_WATCH_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/owner.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <cstdint>
@@ -72,7 +72,7 @@ class file_watch {
   file_change next(std::error_code& error);
 
   /// The same until a stop: then std::errc::operation_canceled; changes that have not been returned are
-  /// still to come. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// still to come. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   file_change next(const Stop& stop) {
     std::error_code error;
@@ -104,12 +104,12 @@ class file_watch {
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/path_text.hpp>
+#include <thrum/detail/os/parts.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/io/path_text.hpp>
-#include <thrum/os/parts.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 #ifndef THRUM_IO_LIMITED_HPP
 #define THRUM_IO_LIMITED_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/convert.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/convert.hpp>
 #include <thrum/io/stream.hpp>
 
 #include <cstddef>

@@ -19,11 +19,11 @@
 #ifndef THRUM_IO_MEMORY_PIPE_HPP
 #define THRUM_IO_MEMORY_PIPE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/run/io_deadline.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/io/stream.hpp>
-#include <thrum/sched/run/io_deadline.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -158,10 +158,10 @@ class memory_pipe {
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/errc.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/errc.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -12,13 +12,13 @@
 #ifndef THRUM_IO_ON_READY_HPP
 #define THRUM_IO_ON_READY_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/chan/base.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/chan/base.hpp>
+#include <thrum/detail/sched/io/poll_wait.hpp>
+#include <thrum/detail/select/cases.hpp>
+#include <thrum/detail/select/signal_cases.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/sched/io/poll_wait.hpp>
 #include <thrum/select.hpp>  // IWYU pragma: export
-#include <thrum/select/cases.hpp>
-#include <thrum/select/signal_cases.hpp>
 
 #include <atomic>
 #include <concepts>
@@ -127,12 +127,12 @@ template <io_detail::has_descriptor T, class F = select_detail::no_handler>
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/order.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/io/poll_watch.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/run/wait_point.hpp>
 #include <thrum/io/wait.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/io/poll_watch.hpp>
-#include <thrum/sched/queue/lock.hpp>
-#include <thrum/sched/run/wait_point.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 

@@ -8,11 +8,11 @@
 #ifndef THRUM_IO_PIPE_HPP
 #define THRUM_IO_PIPE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
-#include <thrum/os/parts.hpp>
 
 #include <cstddef>
 #include <span>
@@ -187,10 +187,10 @@ class pipe {
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
-#include <thrum/io/pieces.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/pieces.hpp>
+#include <thrum/detail/os/os.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 

@@ -32,13 +32,13 @@
 #ifndef THRUM_IO_PROCESS_HPP
 #define THRUM_IO_PROCESS_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/errc.hpp>  // IWYU pragma: export
-#include <thrum/base/owner.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/io/child_process.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/io/child_process.hpp>
+#include <thrum/detail/io/redirect.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/errc.hpp>  // IWYU pragma: export
 #include <thrum/io/pipe.hpp>
-#include <thrum/io/redirect.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <chrono>
@@ -111,7 +111,7 @@ class process {
   exit_status wait_until(time_point deadline, std::error_code& error);
 
   /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends
-  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   exit_status wait(const Stop& stop) {
     std::error_code error;
@@ -217,12 +217,12 @@ class process {
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
-#include <thrum/io/detached_children.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/detached_children.hpp>
+#include <thrum/detail/os/os.hpp>
 #include <thrum/io/pseudo_terminal.hpp>
-#include <thrum/os/os.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -13,8 +13,8 @@
 #ifndef THRUM_IO_PSEUDO_TERMINAL_HPP
 #define THRUM_IO_PSEUDO_TERMINAL_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 
@@ -72,10 +72,10 @@ class pseudo_terminal : public stream_reading<pseudo_terminal>,
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
-#include <thrum/os/parts.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/os/parts.hpp>
 
 #include <utility>
 

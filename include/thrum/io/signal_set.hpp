@@ -33,9 +33,9 @@
 #ifndef THRUM_IO_SIGNAL_SET_HPP
 #define THRUM_IO_SIGNAL_SET_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/owner.hpp>
 #include <thrum/chan.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
 
 #include <csignal>
 #include <initializer_list>
@@ -77,11 +77,11 @@ class signal_set {
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/os/os.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/os/os.hpp>
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>

@@ -37,10 +37,10 @@
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/message.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/message.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/stop_condition.hpp>
 
@@ -259,7 +259,7 @@ class stream_reading {
 
   // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
   // done. Bytes that a call has not returned are still to be read. To be included for these, if not by
-  // <thrum.hpp>: <thrum/stoppable.hpp>.
+  // <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 
   /// read until a stop; `buffer` and `error` as there.
   template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
@@ -409,7 +409,7 @@ class stream_writing {
   }
 
   /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how
-  /// much was written before. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// much was written before. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write(const Bytes& bytes, const Stop& stop, Error&... error) {
     std::size_t done = 0;

@@ -5,8 +5,8 @@
 #ifndef THRUM_IO_TEE_HPP
 #define THRUM_IO_TEE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
 #include <thrum/io/stream.hpp>
 
 #include <cstddef>

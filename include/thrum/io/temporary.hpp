@@ -5,10 +5,10 @@
 #ifndef THRUM_IO_TEMPORARY_HPP
 #define THRUM_IO_TEMPORARY_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/io/own_name.hpp>
+#include <thrum/detail/os/file_modes.hpp>
 #include <thrum/io/file.hpp>
-#include <thrum/io/own_name.hpp>
-#include <thrum/os/file_modes.hpp>
 
 #include <string>
 #include <string_view>
@@ -93,11 +93,11 @@ class temporary_directory {
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
-#include <thrum/io/path_text.hpp>
-#include <thrum/os/parts.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/path_text.hpp>
+#include <thrum/detail/os/parts.hpp>
 
 #include <cstddef>
 #include <utility>

@@ -8,9 +8,9 @@
 #ifndef THRUM_IO_WAIT_HPP
 #define THRUM_IO_WAIT_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/stop_condition.hpp>
 
@@ -71,7 +71,7 @@ THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
                                      std::error_code& error);
 
 /// The same until a stop: then std::errc::operation_canceled; with `error` set instead of thrown. To be
-/// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop, std::same_as<std::error_code>... Error>
 void wait_readable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::read, stop, "io::wait_readable", error...);
@@ -90,10 +90,10 @@ THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/doubling.hpp>
-#include <thrum/sched/io/poll_table.hpp>
-#include <thrum/sched/io/poll_wait.hpp>
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/base/doubling.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
+#include <thrum/detail/sched/io/poll_wait.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
 
 #include <atomic>
 #include <string_view>

@@ -5,7 +5,7 @@
 #ifndef THRUM_IO_WHOLE_FILE_HPP
 #define THRUM_IO_WHOLE_FILE_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -63,12 +63,12 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 }}}  // namespace thrum::THRUM_ABI::io
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/path_text.hpp>
+#include <thrum/detail/os/parts.hpp>
 #include <thrum/io/file.hpp>
-#include <thrum/io/path_text.hpp>
-#include <thrum/os/parts.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -14,14 +14,14 @@
 #ifndef THRUM_NET_CONN_HPP
 #define THRUM_NET_CONN_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/owner.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/net/network.hpp>
+#include <thrum/detail/net/socket.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/net/network.hpp>
-#include <thrum/net/socket.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <chrono>
@@ -254,10 +254,10 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/base/message.hpp>
 #include <thrum/blocking.hpp>
-#include <thrum/io/pieces.hpp>
-#include <thrum/os/socket_types.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/io/pieces.hpp>
+#include <thrum/detail/os/socket_types.hpp>
 
 #include <algorithm>
 #include <climits>

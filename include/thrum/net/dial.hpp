@@ -16,8 +16,8 @@
 #ifndef THRUM_NET_DIAL_HPP
 #define THRUM_NET_DIAL_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/stop_condition.hpp>
@@ -125,7 +125,7 @@ conn dial_until(const Where& where, time_point deadline, std::error_code& error)
 
 /// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an
 /// endpoint, a text, or several endpoints; `error` as above. To be included, if not by <thrum.hpp>:
-/// <thrum/stoppable.hpp>.
+/// <thrum/detail/start/stoppable.hpp>.
 template <class Where, stop_condition Stop>
 conn dial(const Where& where, const Stop& stop, const dial_options& how, std::error_code& error) {
   return stop_detail::run_until_stopped(
@@ -156,17 +156,17 @@ conn dial(const Where& where, std::chrono::duration<Rep, Period> timeout, const 
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/base/message.hpp>
 #include <thrum/chan.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/net/network.hpp>
+#include <thrum/detail/net/socket.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/sched/run/io_deadline.hpp>
+#include <thrum/detail/start/stoppable.hpp>  // IWYU pragma: keep: the wait with a stop
 #include <thrum/go.hpp>
-#include <thrum/net/network.hpp>
 #include <thrum/net/resolve.hpp>
-#include <thrum/net/socket.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/no_deadline.hpp>
-#include <thrum/sched/run/io_deadline.hpp>
-#include <thrum/stoppable.hpp>  // IWYU pragma: keep: the wait with a stop
 #include <thrum/sync/mutex.hpp>
 
 #include <algorithm>

@@ -29,10 +29,10 @@
 #ifndef THRUM_NET_ENDPOINT_HPP
 #define THRUM_NET_ENDPOINT_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/net/address_text.hpp>
-#include <thrum/net/endpoint_error.hpp>  // IWYU pragma: export
-#include <thrum/os/socket_types.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/net/address_text.hpp>
+#include <thrum/detail/net/endpoint_error.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/socket_types.hpp>
 
 #include <compare>
 #include <cstddef>
@@ -214,9 +214,9 @@ struct std::hash<thrum::net::endpoint> {
 };
 
 #if THRUM_BODIES
-#include <thrum/base/convert.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
+#include <thrum/detail/base/convert.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
 #include <thrum/net/host_port.hpp>
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 #ifndef THRUM_NET_HOST_PORT_HPP
 #define THRUM_NET_HOST_PORT_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/net/endpoint_error.hpp>  // IWYU pragma: export
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/net/endpoint_error.hpp>  // IWYU pragma: export
 
 #include <cstdint>
 #include <optional>
@@ -41,8 +41,8 @@ THRUM_OUT_OF_LINE std::optional<std::uint16_t> port_number(std::string_view text
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
 
 #include <charconv>
 #include <cstddef>

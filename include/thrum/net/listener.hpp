@@ -9,15 +9,15 @@
 #ifndef THRUM_NET_LISTENER_HPP
 #define THRUM_NET_LISTENER_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/owner.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/io/own_name.hpp>
+#include <thrum/detail/net/network.hpp>
+#include <thrum/detail/net/socket.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/io/own_name.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/net/network.hpp>
-#include <thrum/net/socket.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <concepts>
@@ -76,7 +76,7 @@ class listener {
   conn accept();
   conn accept(std::error_code& error);
   /// The same until a stop: then std::errc::operation_canceled. The listener goes on, and what comes
-  /// is left to the next call. To be included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// is left to the next call. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   conn accept(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return accept(code); };
@@ -124,14 +124,14 @@ class listener {
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/os/socket_types.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/io_deadline.hpp>
+#include <thrum/detail/sched/run/park.hpp>
 #include <thrum/net/resolve.hpp>
-#include <thrum/os/socket_types.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/io_deadline.hpp>
-#include <thrum/sched/run/park.hpp>
 
 #include <algorithm>
 #include <string>

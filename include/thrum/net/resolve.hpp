@@ -18,11 +18,11 @@
 #ifndef THRUM_NET_RESOLVE_HPP
 #define THRUM_NET_RESOLVE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/net/resolve_error.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/socket_types.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/net/resolve_error.hpp>  // IWYU pragma: export
-#include <thrum/os/socket_types.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <cstdint>
@@ -77,7 +77,7 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, tim
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error);
 
 /// resolve until a stop, which is std::errc::operation_canceled then. To be included, if not by
-/// <thrum.hpp>: <thrum/stoppable.hpp>.
+/// <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop,
                               std::error_code& error) {
@@ -125,12 +125,12 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
-#include <thrum/net/endpoint_error.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/net/endpoint_error.hpp>
+#include <thrum/detail/net/look_up.hpp>
+#include <thrum/detail/net/network.hpp>
 #include <thrum/net/host_port.hpp>
-#include <thrum/net/look_up.hpp>
-#include <thrum/net/network.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -38,15 +38,15 @@
 #ifndef THRUM_NET_SERVER_HPP
 #define THRUM_NET_SERVER_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/intrusive_list.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_list.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/go.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/listener.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/run/exit.hpp>
 #include <thrum/stop_condition.hpp>
 #include <thrum/sync/condition_variable.hpp>
 #include <thrum/sync/latch.hpp>
@@ -129,7 +129,7 @@ class server {
   }
 
   /// The same until a stop, which is as request_stop(): returns when the last handler has ended. To be
-  /// included, if not by <thrum.hpp>: <thrum/stoppable.hpp>.
+  /// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <go_detail::not_runtime Handler, stop_condition Stop,
             std::same_as<std::error_code>... Error>
   void serve(Handler&& handler, const Stop& stop, Error&... error) {
@@ -167,7 +167,7 @@ class server {
   }
 
   /// The same until a stop, in place of a deadline. To be included, if not by <thrum.hpp>:
-  /// <thrum/stoppable.hpp>.
+  /// <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   bool stop(const Stop& stop) {
     const visit here(*this);
@@ -403,11 +403,11 @@ void server::accept_all(Start start, Handler&& handler, std::error_code& error) 
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/base/errc.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
-#include <thrum/request_stop.hpp>
-#include <thrum/sched/run/uncancellable.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/start/request_stop.hpp>
+#include <thrum/errc.hpp>
 
 #include <algorithm>
 #include <new>

@@ -11,18 +11,18 @@
 #ifndef THRUM_NET_TLS_HPP
 #define THRUM_NET_TLS_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/net/tls_conn.hpp>      // IWYU pragma: export
+#include <thrum/detail/net/tls_context.hpp>   // IWYU pragma: export
+#include <thrum/detail/net/tls_error.hpp>     // IWYU pragma: export
+#include <thrum/detail/net/tls_life.hpp>      // IWYU pragma: export
+#include <thrum/detail/net/tls_transfer.hpp>  // IWYU pragma: export
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/host_port.hpp>
-#include <thrum/net/tls_conn.hpp>      // IWYU pragma: export
-#include <thrum/net/tls_context.hpp>   // IWYU pragma: export
-#include <thrum/net/tls_error.hpp>     // IWYU pragma: export
-#include <thrum/net/tls_life.hpp>      // IWYU pragma: export
-#include <thrum/net/tls_transfer.hpp>  // IWYU pragma: export
 #include <thrum/stop_condition.hpp>
 
 #include <chrono>

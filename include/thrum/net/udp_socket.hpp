@@ -8,13 +8,13 @@
 #ifndef THRUM_NET_UDP_SOCKET_HPP
 #define THRUM_NET_UDP_SOCKET_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/owner.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/net/network.hpp>
+#include <thrum/detail/net/socket.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/net/network.hpp>
-#include <thrum/net/socket.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <concepts>
@@ -143,7 +143,7 @@ class udp_socket {
 
   // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
   // done; `bytes`, `buffer` and `error` as there. To be included for these, if not by <thrum.hpp>:
-  // <thrum/stoppable.hpp>.
+  // <thrum/detail/start/stoppable.hpp>.
 
   /// send and send_to until a stop.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
@@ -252,8 +252,8 @@ class udp_socket {
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/message.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/message.hpp>
 
 #include <algorithm>
 

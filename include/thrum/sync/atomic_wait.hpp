@@ -14,10 +14,10 @@
 #ifndef THRUM_SYNC_ATOMIC_WAIT_HPP
 #define THRUM_SYNC_ATOMIC_WAIT_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/sched/queue/no_deadline.hpp>
-#include <thrum/stoppable.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/stoppable.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -118,16 +118,16 @@ void atomic_notify_all(const std::atomic<T>* object) noexcept {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/cache_line.hpp>
-#include <thrum/base/convert.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/lock.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/wake_list.hpp>
-#include <thrum/sync/wait_list.hpp>
+#include <thrum/detail/base/cache_line.hpp>
+#include <thrum/detail/base/convert.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/wake_list.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 
 #include <string_view>
 

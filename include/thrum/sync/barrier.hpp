@@ -9,12 +9,12 @@
 #ifndef THRUM_SYNC_BARRIER_HPP
 #define THRUM_SYNC_BARRIER_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -11,12 +11,12 @@
 #ifndef THRUM_SYNC_CONDITION_VARIABLE_HPP
 #define THRUM_SYNC_CONDITION_VARIABLE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
 #include <thrum/sync/mutex.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -204,8 +204,8 @@ class condition_variable {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

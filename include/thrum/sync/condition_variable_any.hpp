@@ -10,11 +10,11 @@
 #ifndef THRUM_SYNC_CONDITION_VARIABLE_ANY_HPP
 #define THRUM_SYNC_CONDITION_VARIABLE_ANY_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/stoppable.hpp>
-#include <thrum/sync/wait_list.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/stoppable.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -215,7 +215,7 @@ class condition_variable_any {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -11,13 +11,13 @@
 #ifndef THRUM_SYNC_LATCH_HPP
 #define THRUM_SYNC_LATCH_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/intrusive_ring.hpp>
-#include <thrum/base/order.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/intrusive_ring.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -141,7 +141,7 @@ class latch {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

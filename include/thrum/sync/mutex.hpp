@@ -38,10 +38,10 @@
 #ifndef THRUM_SYNC_MUTEX_HPP
 #define THRUM_SYNC_MUTEX_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/sync/mutex_queue.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/mutex_queue.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -124,15 +124,15 @@ static_assert(sizeof(mutex) == sizeof(void*));
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/arch/arch.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/park.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
-#include <thrum/sync/mutex_waiter.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/mutex_waiter.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -5,8 +5,8 @@
 #ifndef THRUM_SYNC_ONCE_HPP
 #define THRUM_SYNC_ONCE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/sync/wait_list.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 
 #include <atomic>
 #include <cstdint>

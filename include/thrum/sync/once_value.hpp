@@ -5,9 +5,9 @@
 #ifndef THRUM_SYNC_ONCE_VALUE_HPP
 #define THRUM_SYNC_ONCE_VALUE_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sync/kept_result.hpp>
 #include <thrum/join_handle.hpp>
-#include <thrum/sync/kept_result.hpp>
 #include <thrum/sync/once.hpp>
 
 #include <optional>

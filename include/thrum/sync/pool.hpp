@@ -17,9 +17,9 @@
 #ifndef THRUM_SYNC_POOL_HPP
 #define THRUM_SYNC_POOL_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/sched/core/section.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/start/deadline.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -175,12 +175,12 @@ pool(Make, std::chrono::duration<Rep, Period>) -> pool<std::invoke_result_t<Make
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/cache_line.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/queue/lock.hpp>
-#include <thrum/sched/queue/no_deadline.hpp>
-#include <thrum/sched/queue/scoped.hpp>
+#include <thrum/detail/base/cache_line.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/sched/queue/scoped.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 

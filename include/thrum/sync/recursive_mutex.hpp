@@ -5,8 +5,8 @@
 #ifndef THRUM_SYNC_RECURSIVE_MUTEX_HPP
 #define THRUM_SYNC_RECURSIVE_MUTEX_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
 #include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex.hpp>
 
@@ -104,8 +104,8 @@ class recursive_mutex {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/convert.hpp>
-#include <thrum/sched/core/current.hpp>
+#include <thrum/detail/base/convert.hpp>
+#include <thrum/detail/sched/core/current.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 

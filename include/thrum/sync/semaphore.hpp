@@ -17,15 +17,15 @@
 #ifndef THRUM_SYNC_SEMAPHORE_HPP
 #define THRUM_SYNC_SEMAPHORE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/intrusive_ring.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/intrusive_ring.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <chrono>

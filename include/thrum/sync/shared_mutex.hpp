@@ -30,12 +30,12 @@
 #ifndef THRUM_SYNC_SHARED_MUTEX_HPP
 #define THRUM_SYNC_SHARED_MUTEX_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -207,8 +207,8 @@ class shared_mutex {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/order.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/order.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -16,10 +16,10 @@
 #ifndef THRUM_SYNC_SINGLEFLIGHT_HPP
 #define THRUM_SYNC_SINGLEFLIGHT_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sync/kept_result.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/kept_result.hpp>
 #include <thrum/sync/latch.hpp>
 #include <thrum/sync/mutex.hpp>
 

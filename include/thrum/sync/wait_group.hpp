@@ -21,13 +21,13 @@
 #ifndef THRUM_SYNC_WAIT_GROUP_HPP
 #define THRUM_SYNC_WAIT_GROUP_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/order.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/go.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -234,11 +234,11 @@ class wait_group {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/message.hpp>
-#include <thrum/sched/life/process_exit.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/sched/life/process_exit.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
 
 #include <exception>
 

@@ -19,12 +19,12 @@
 #ifndef THRUM_SYNC_WEIGHTED_SEMAPHORE_HPP
 #define THRUM_SYNC_WEIGHTED_SEMAPHORE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/stop_condition.hpp>
-#include <thrum/sync/destroyed_waiters.hpp>
-#include <thrum/sync/wait_list.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -123,7 +123,7 @@ class weighted_semaphore {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -37,12 +37,12 @@
 #ifndef THRUM_TESTING_BUBBLE_HPP
 #define THRUM_TESTING_BUBBLE_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/task.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/options.hpp>
-#include <thrum/sched/run/uncancellable.hpp>
-#include <thrum/task.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -180,11 +180,11 @@ THRUM_OUT_OF_LINE time_point now() noexcept;
 }}}  // namespace thrum::THRUM_ABI::testing
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/base/random.hpp>
 #include <thrum/blocking.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/random.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/core/traits.hpp>
 
 #include <atomic>
 #include <charconv>

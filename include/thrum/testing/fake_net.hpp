@@ -47,9 +47,9 @@
 #ifndef THRUM_TESTING_FAKE_NET_HPP
 #define THRUM_TESTING_FAKE_NET_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/testing/fake_link.hpp>
 #include <thrum/go.hpp>
-#include <thrum/testing/fake_link.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -146,13 +146,13 @@ class fake_net {
 }}}  // namespace thrum::THRUM_ABI::testing
 
 #if THRUM_BODIES
-#include <thrum/base/error.hpp>
-#include <thrum/net/network.hpp>
-#include <thrum/net/resolve_error.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/net/network.hpp>
+#include <thrum/detail/net/resolve_error.hpp>
+#include <thrum/detail/testing/fake_datagrams.hpp>
+#include <thrum/detail/testing/fake_dial.hpp>
+#include <thrum/detail/testing/fake_world.hpp>
 #include <thrum/testing/bubble.hpp>
-#include <thrum/testing/fake_datagrams.hpp>
-#include <thrum/testing/fake_dial.hpp>
-#include <thrum/testing/fake_world.hpp>
 
 #include <algorithm>
 #include <cstddef>

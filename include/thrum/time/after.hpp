@@ -5,9 +5,9 @@
 #ifndef THRUM_TIME_AFTER_HPP
 #define THRUM_TIME_AFTER_HPP
 
-#include <thrum/base/config.hpp>
 #include <thrum/chan.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <chrono>

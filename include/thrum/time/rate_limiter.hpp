@@ -12,10 +12,10 @@
 #ifndef THRUM_TIME_RATE_LIMITER_HPP
 #define THRUM_TIME_RATE_LIMITER_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/deadline.hpp>
-#include <thrum/sched/queue/lock.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/select.hpp>
 
 #include <chrono>
@@ -209,9 +209,9 @@ class rate_limiter {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/queue/no_deadline.hpp>
-#include <thrum/sched/queue/scoped.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/sched/queue/scoped.hpp>
 #include <thrum/time/sleep.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {

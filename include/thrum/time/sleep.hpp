@@ -5,7 +5,7 @@
 #ifndef THRUM_TIME_SLEEP_HPP
 #define THRUM_TIME_SLEEP_HPP
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 #include <thrum/this_goroutine.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {

@@ -5,10 +5,10 @@
 #ifndef THRUM_TIME_TICKER_HPP
 #define THRUM_TIME_TICKER_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
 #include <thrum/chan.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/start/deadline.hpp>
 #include <thrum/time/timer.hpp>
 
 #include <chrono>

@@ -19,17 +19,17 @@
 #ifndef THRUM_TIME_TIMER_HPP
 #define THRUM_TIME_TIMER_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/order.hpp>
 #include <thrum/chan.hpp>
-#include <thrum/deadline.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/core/creator.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/run/start.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/task.hpp>
 #include <thrum/runtime.hpp>
-#include <thrum/sched/core/creator.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/start.hpp>
-#include <thrum/task.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -297,7 +297,7 @@ timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/sched/life/registry.hpp>
+#include <thrum/detail/sched/life/registry.hpp>
 
 #include <optional>
 

@@ -16,8 +16,8 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/netpoll/epoll.hpp>
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/epoll.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #if THRUM_OS_LINUX
 

@@ -11,8 +11,8 @@
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/netpoll/io_uring.hpp>
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/io_uring.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #if THRUM_OS_LINUX
 

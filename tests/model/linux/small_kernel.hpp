@@ -13,8 +13,8 @@
 #ifndef THRUM_TESTS_MODEL_LINUX_SMALL_KERNEL_HPP
 #define THRUM_TESTS_MODEL_LINUX_SMALL_KERNEL_HPP
 
-#include <thrum/netpoll/io_uring.hpp>
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/io_uring.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #include "model/support/objects.hpp"
 

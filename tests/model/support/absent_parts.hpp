@@ -6,8 +6,8 @@
 #ifndef THRUM_TESTS_MODEL_ABSENT_PARTS_HPP
 #define THRUM_TESTS_MODEL_ABSENT_PARTS_HPP
 
-#include <thrum/base/config.hpp>
-#include <thrum/base/intrusive_queue.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
 
 #include <cstdint>
 

@@ -7,7 +7,7 @@
 #ifndef THRUM_TESTS_MODEL_ASSERTIONS_HPP
 #define THRUM_TESTS_MODEL_ASSERTIONS_HPP
 
-#include <thrum/base/fatal.hpp>
+#include <thrum/detail/base/fatal.hpp>
 
 namespace model {
 inline void require(bool condition, const char* text);  // explorer.hpp

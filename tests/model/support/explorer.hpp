@@ -41,8 +41,8 @@
 #ifndef THRUM_TESTS_MODEL_EXPLORER_HPP
 #define THRUM_TESTS_MODEL_EXPLORER_HPP
 
-#include <thrum/arch/arch.hpp>
-#include <thrum/base/sanitizer.hpp>
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -11,7 +11,7 @@
 #ifndef THRUM_TESTS_MODEL_FIND_WORK_TRAITS_HPP
 #define THRUM_TESTS_MODEL_FIND_WORK_TRAITS_HPP
 
-#include <thrum/netpoll/contract.hpp>
+#include <thrum/detail/netpoll/contract.hpp>
 
 #include "model_traits.hpp"
 #include "objects.hpp"

@@ -11,8 +11,8 @@
 
 #include "find_work_parts.hpp"
 
-#include <thrum/sched/queue/global_queue.hpp>
-#include <thrum/sched/run/ready.hpp>
+#include <thrum/detail/sched/queue/global_queue.hpp>
+#include <thrum/detail/sched/run/ready.hpp>
 
 #include "objects.hpp"
 

@@ -15,22 +15,22 @@
 #define THRUM_SEPARATE 0
 #define THRUM_ABI_TRAITS _retake_model
 #define THRUM_TRAITS_HEADER "model/support/retake_traits.hpp"
-#define THRUM_SCHED_CORE_G_HPP
-#define THRUM_SCHED_CORE_M_HPP
-#define THRUM_SCHED_CORE_P_HPP
-#define THRUM_SCHED_CORE_SCHEDULER_HPP
-#define THRUM_SCHED_RUN_BACKGROUND_HPP
-#define THRUM_SCHED_RUN_PARK_HPP
-#define THRUM_SCHED_RUN_END_HPP
+#define THRUM_DETAIL_SCHED_CORE_G_HPP
+#define THRUM_DETAIL_SCHED_CORE_M_HPP
+#define THRUM_DETAIL_SCHED_CORE_P_HPP
+#define THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
+#define THRUM_DETAIL_SCHED_RUN_BACKGROUND_HPP
+#define THRUM_DETAIL_SCHED_RUN_PARK_HPP
+#define THRUM_DETAIL_SCHED_RUN_END_HPP
 
 #include "assertions.hpp"
 
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/freeze_state.hpp>
-#include <thrum/sched/core/g_state.hpp>
-#include <thrum/sched/core/p_state.hpp>
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/timer_heap.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/freeze_state.hpp>
+#include <thrum/detail/sched/core/g_state.hpp>
+#include <thrum/detail/sched/core/p_state.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/timer_heap.hpp>
 
 #include "objects.hpp"
 
@@ -353,9 +353,9 @@ inline void unbind(machine& m, goroutine& g) noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/run/syscall.hpp>
-#include <thrum/sched/watch/preempt.hpp>
-#include <thrum/sched/watch/retake.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/run/syscall.hpp>
+#include <thrum/detail/sched/watch/preempt.hpp>
+#include <thrum/detail/sched/watch/retake.hpp>
 
 #endif

@@ -12,7 +12,7 @@
 #ifndef THRUM_TESTS_MODEL_RETAKE_TRAITS_HPP
 #define THRUM_TESTS_MODEL_RETAKE_TRAITS_HPP
 
-#include <thrum/sched/core/p_state.hpp>
+#include <thrum/detail/sched/core/p_state.hpp>
 
 #include "model_traits.hpp"
 #include "objects.hpp"

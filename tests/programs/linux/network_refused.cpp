@@ -7,7 +7,7 @@
 #include "programs/raw_connections.hpp"
 
 #include <thrum.hpp>
-#include <thrum/sched/io/poll_table.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
 
 #include <bit>
 #include <cerrno>

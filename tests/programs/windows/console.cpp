@@ -7,7 +7,7 @@
 #include "programs/programs.hpp"
 
 #include <thrum.hpp>
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 
 #include <chrono>
 #include <csignal>

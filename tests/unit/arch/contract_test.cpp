@@ -3,8 +3,8 @@
 //
 // The concepts of a processor. That the one we are on satisfies them is asserted where it is chosen;
 // here is shown that each refuses one that does less.
-#include <thrum/arch/chosen_processor.hpp>
-#include <thrum/arch/contract.hpp>
+#include <thrum/detail/arch/chosen_processor.hpp>
+#include <thrum/detail/arch/contract.hpp>
 
 #include <cstdint>
 

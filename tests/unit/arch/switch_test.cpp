@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The switch of the processor we are on. Its build modes are proved by tests/arch/build_modes.sh.
-#include <thrum/arch/arch.hpp>
+#include <thrum/detail/arch/arch.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <thrum/base/random.hpp>
+#include <thrum/detail/base/random.hpp>
 
 #include "../../support/catch.hpp"
 #include "../../support/child.hpp"

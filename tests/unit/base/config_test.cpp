@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The switches that config.hpp works out, the namespace they end up in, padding, and short names.
-#include <thrum/base/cache_line.hpp>
-#include <thrum/base/config.hpp>
-#include <thrum/base/order.hpp>
+#include <thrum/detail/base/cache_line.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/base/doubling.hpp>
+#include <thrum/detail/base/doubling.hpp>
 
 #include "support/catch.hpp"
 

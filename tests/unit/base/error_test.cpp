@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 //
 // How errors reach the caller, messages built without malloc, and how a program ends.
-#include <thrum/base/error.hpp>
-#include <thrum/base/fatal.hpp>
-#include <thrum/base/message.hpp>
+#include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/message.hpp>
 
 #include "support/catch.hpp"
 #include "support/child.hpp"

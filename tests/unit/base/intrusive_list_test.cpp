@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The intrusive containers: the doubly linked list, the queue and the ring.
-#include <thrum/base/intrusive_list.hpp>
-#include <thrum/base/intrusive_queue.hpp>
-#include <thrum/base/intrusive_ring.hpp>
-#include <thrum/base/random.hpp>
+#include <thrum/detail/base/intrusive_list.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
+#include <thrum/detail/base/intrusive_ring.hpp>
+#include <thrum/detail/base/random.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/base/owner.hpp>
+#include <thrum/detail/base/owner.hpp>
 
 #include <utility>
 

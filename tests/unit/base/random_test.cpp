@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The generator of scheduling decisions.
-#include <thrum/base/random.hpp>
+#include <thrum/detail/base/random.hpp>
 
 #include <array>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the sanitizers are told. Most of it fails only when the suite is built with one of them.
-#include <thrum/base/sanitizer.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
 
 #include <atomic>
 #include <memory>

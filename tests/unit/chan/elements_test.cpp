@@ -3,7 +3,7 @@
 //
 // What channels do with their elements: moved, kept, destroyed, aligned, large.
 #include <thrum/chan.hpp>
-#include <thrum/chan/element.hpp>
+#include <thrum/detail/chan/element.hpp>
 
 #include <thrum.hpp>
 

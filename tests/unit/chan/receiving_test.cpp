@@ -3,8 +3,8 @@
 //
 // The forms of receiving, how long what was received lives, and what a receive returns by value: as a
 // std::optional, but for the dereference of nothing.
-#include <thrum/chan/receiving.hpp>
-#include <thrum/chan/recv_result.hpp>
+#include <thrum/detail/chan/receiving.hpp>
+#include <thrum/detail/chan/recv_result.hpp>
 
 #include <thrum.hpp>
 

@@ -3,7 +3,7 @@
 //
 // What becomes of the value that is offered: copied, moved, or left alone.
 
-#include <thrum/chan/sending.hpp>
+#include <thrum/detail/chan/sending.hpp>
 
 #include <thrum.hpp>
 

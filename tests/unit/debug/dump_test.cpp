@@ -8,7 +8,7 @@
 #include "support/with_runtime.hpp"
 
 #include <thrum.hpp>
-#include <thrum/debug/dump.hpp>
+#include <thrum/detail/debug/dump.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/debug/overflow_report.hpp>
+#include <thrum/detail/debug/overflow_report.hpp>
 
 #include "support/catch.hpp"
 #include "support/patterns.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/debug/slow_stop.hpp>
+#include <thrum/detail/debug/slow_stop.hpp>
 
 #include <thrum.hpp>
 

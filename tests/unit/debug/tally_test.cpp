@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/debug/tally.hpp>
+#include <thrum/detail/debug/tally.hpp>
 
 #include "support/catch.hpp"
 

@@ -9,7 +9,7 @@
 #include "support/sees_threads.hpp"
 
 #include <thrum.hpp>
-#include <thrum/debug/trouble.hpp>
+#include <thrum/detail/debug/trouble.hpp>
 
 #include <csignal>
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // How a process ends: told to, killed, detached, destroyed.
 
-#include <thrum/io/detached_children.hpp>
+#include <thrum/detail/io/detached_children.hpp>
 #include <thrum/io/process.hpp>
 
 #include <thrum.hpp>

@@ -7,7 +7,7 @@
 #include <thrum/io/stream.hpp>
 
 #include <thrum.hpp>
-#include <thrum/io/pieces.hpp>
+#include <thrum/detail/io/pieces.hpp>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"

@@ -5,7 +5,7 @@
 
 #include <thrum.hpp>
 
-#include <thrum/os/socket_types.hpp>
+#include <thrum/detail/os/socket_types.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

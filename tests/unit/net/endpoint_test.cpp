@@ -3,9 +3,9 @@
 
 #include <thrum/net/endpoint.hpp>
 
-#include <thrum/base/random.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/os/socket_types.hpp>
+#include <thrum/detail/base/random.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/socket_types.hpp>
 
 #include "support/catch.hpp"
 #include "support/named_socket.hpp"

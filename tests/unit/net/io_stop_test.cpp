@@ -3,7 +3,7 @@
 //
 // Calls of input and output that a std::stop_token or a context ends.
 
-#include <thrum/stoppable.hpp>
+#include <thrum/detail/start/stoppable.hpp>
 
 #include <thrum.hpp>
 

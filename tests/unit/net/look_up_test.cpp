@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Look-ups of a resolver that is silent until the test says otherwise.
-#include <thrum/net/look_up.hpp>
+#include <thrum/detail/net/look_up.hpp>
 
 #include <thrum.hpp>
 

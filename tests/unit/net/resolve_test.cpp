@@ -6,7 +6,7 @@
 #include <thrum/net/resolve.hpp>
 
 #include <thrum.hpp>
-#include <thrum/net/look_up.hpp>
+#include <thrum/detail/net/look_up.hpp>
 
 #include "support/catch.hpp"
 #include "support/with_runtime.hpp"

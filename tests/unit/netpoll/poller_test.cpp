@@ -4,7 +4,7 @@
 // What every poller promises of its sleep, with a descriptor and without; posix/poller_events_test.cpp
 // has what one with descriptors promises besides.
 
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #include <atomic>
 #include <chrono>

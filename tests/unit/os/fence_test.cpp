@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The asymmetric fences.
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include "../../support/catch.hpp"
 #include "../../support/fence_sides.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/os/listing.hpp>
+#include <thrum/detail/os/listing.hpp>
 
 #include "support/catch.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Sleeping on a word, and the note.
-#include <thrum/os/thread_parts.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
 
 #include "support/catch.hpp"
 #include "support/child.hpp"
@@ -176,7 +176,8 @@ TEST_CASE("a wake before the sleep is not lost, and a cleared note sleeps until 
   CHECK(n.is_set());
 }
 
-TEST_CASE("a sleep with a limit lasts at least that long when nobody wakes, and a later one is woken") {
+TEST_CASE(
+    "a sleep with a limit lasts at least that long when nobody wakes, and a later one is woken") {
   os::note n;
   const std::int64_t start = os::now();
   CHECK_FALSE(n.sleep_for(10 * ms));

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What one thread sees of another, and how it interrupts it.
-#include <thrum/base/sanitizer.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // A select that has to wait: what wakes it, what it leaves behind, and how its runtime ends it. And select
 // on threads that are not of a runtime.
-#include <thrum/chan/base.hpp>
+#include <thrum/detail/chan/base.hpp>
 #include <thrum/select.hpp>
 
 #include <thrum.hpp>

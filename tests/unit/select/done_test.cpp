@@ -3,8 +3,8 @@
 //
 // A select that ends when a stop is requested: on_done with a std::stop_token or a context; or when a
 // goroutine does: on_join.
+#include <thrum/detail/select/signal_cases.hpp>
 #include <thrum/select.hpp>
-#include <thrum/select/signal_cases.hpp>
 
 #include <thrum.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/destroyed_waiters.hpp>
 
 #include "support/catch.hpp"
 #include "support/program.hpp"

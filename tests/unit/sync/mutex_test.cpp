@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
+#include <thrum/detail/sync/mutex_waiter.hpp>
 #include <thrum/sync/mutex.hpp>
-#include <thrum/sync/mutex_waiter.hpp>
 #include <thrum/sync/recursive_mutex.hpp>
 
 #include <thrum.hpp>

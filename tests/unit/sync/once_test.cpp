@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sync/kept_result.hpp>
+#include <thrum/detail/sync/kept_result.hpp>
 #include <thrum/sync/once.hpp>
 #include <thrum/sync/once_value.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sync/wait_list.hpp>
+#include <thrum/detail/sync/wait_list.hpp>
 
 #include "support/catch.hpp"
 

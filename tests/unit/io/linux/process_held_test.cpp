@@ -3,7 +3,7 @@
 //
 // Processes that have ended and that a debugger holds: their parent does not see it.
 
-#include <thrum/io/detached_children.hpp>
+#include <thrum/detail/io/detached_children.hpp>
 
 #include <thrum.hpp>
 

@@ -3,7 +3,7 @@
 //
 // read_v and write_v of a file whose mode is not ours.
 
-#include <thrum/io/pieces.hpp>
+#include <thrum/detail/io/pieces.hpp>
 
 #include <thrum.hpp>
 

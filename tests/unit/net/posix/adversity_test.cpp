@@ -4,13 +4,13 @@
 // Connections in adversity that only some systems know: a full queue of a Unix listener, a child
 // process with the same descriptors.
 
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/listener.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/section.hpp>
-#include <thrum/sched/io/poll_table.hpp>
 
 #include <thrum.hpp>
 

@@ -3,7 +3,7 @@
 //
 // What epoll does where a call of the kernel is missing.
 
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #include <cerrno>
 #include <chrono>

@@ -4,9 +4,9 @@
 // What a ring promises besides what every poller does (poller_test.cpp). Where the system gives
 // none, there is nothing to be seen.
 
-#include <thrum/netpoll/io_uring.hpp>
+#include <thrum/detail/netpoll/io_uring.hpp>
 
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #include "support/catch.hpp"
 #include "support/child.hpp"

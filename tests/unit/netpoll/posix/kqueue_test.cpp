@@ -4,7 +4,7 @@
 // What kqueue alone promises; what every poller does is in poller_events_test.cpp. A queue of
 // libkqueue's is no descriptor that another one could watch: so not on Linux.
 
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #if THRUM_POLLER_KQUEUE && !THRUM_OS_LINUX
 

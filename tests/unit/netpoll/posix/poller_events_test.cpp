@@ -3,7 +3,7 @@
 //
 // What a poller with descriptors promises of them: here they are what POSIX has, by their numbers.
 
-#include <thrum/netpoll/netpoll.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -3,11 +3,11 @@
 //
 // One object in several shared objects of a process: tests/opt_in/shared_objects_test.cpp.
 
-#include <thrum/os/parts.hpp>
+#include <thrum/detail/os/parts.hpp>
 
 #if THRUM_OS_ELF
 
-#include <thrum/os/elf/process_wide.hpp>
+#include <thrum/detail/os/elf/process_wide.hpp>
 
 #include "support/catch.hpp"
 

@@ -3,8 +3,8 @@
 
 #include "support/catch.hpp"
 
-#include <thrum/debug/backtrace.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/debug/backtrace.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The asymmetric fences of Linux.
-#include <thrum/os/thread_parts.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
 
 #include "../../../support/catch.hpp"
 #include "../../../support/fence_sides.hpp"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The futex call in its two forms, and times as system calls take them.
-#include <thrum/os/linux/kernel_time.hpp>
-#include <thrum/os/thread_parts.hpp>
+#include <thrum/detail/os/linux/kernel_time.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
 
 #include "support/catch.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Mappings, guards and giving memory back.
-#include <thrum/os/linux/memory.hpp>
+#include <thrum/detail/os/linux/memory.hpp>
 
 #include <cerrno>
 #include <csignal>

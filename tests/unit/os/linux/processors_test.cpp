@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // How many processors there are: this machine, and machines that are only texts.
-#include <thrum/os/linux/cgroup.hpp>
-#include <thrum/os/linux/processors.hpp>
+#include <thrum/detail/os/linux/cgroup.hpp>
+#include <thrum/detail/os/linux/processors.hpp>
 
 #include <cstring>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/os/linux/source_lines.hpp>
+#include <thrum/detail/os/linux/source_lines.hpp>
 
 #include <thrum.hpp>
 

@@ -3,7 +3,7 @@
 //
 // What a thread that waits for memory looks like: here the test makes it wait, by userfaultfd.
 
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The clock.
-#include <thrum/os/posix/clock.hpp>
+#include <thrum/detail/os/posix/clock.hpp>
 
 #include <cstdint>
 #include <ctime>

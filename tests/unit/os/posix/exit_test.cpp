@@ -3,7 +3,7 @@
 //
 // What exit() does in a program with goroutines: the promises of os/posix/exit.hpp, one by one.
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include "support/program_rows.hpp"
 #include "support/scale.hpp"

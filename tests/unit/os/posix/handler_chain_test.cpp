@@ -4,8 +4,8 @@
 // Handlers of signals that call each other, in whatever order they were installed.
 
 #include <thrum.hpp>
-#include <thrum/os/posix/handler_chain.hpp>
-#include <thrum/os/posix/quit_signal.hpp>
+#include <thrum/detail/os/posix/handler_chain.hpp>
+#include <thrum/detail/os/posix/quit_signal.hpp>
 
 #include "support/catch.hpp"
 

@@ -4,7 +4,7 @@
 // When the signal that interrupts a thread is sent, where it can carry no value.
 
 #include <thrum.hpp>
-#include <thrum/os/posix/preempt_signal.hpp>
+#include <thrum/detail/os/posix/preempt_signal.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <cerrno>
 #include <csignal>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/os/os.hpp>
-#include <thrum/os/parts.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/parts.hpp>
 
 #include <cerrno>
 #include <set>

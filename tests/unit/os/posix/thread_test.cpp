@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // OS threads.
-#include <thrum/os/thread_parts.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
 
 #include <csignal>
 #include <cstdint>

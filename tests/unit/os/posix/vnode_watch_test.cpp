@@ -4,12 +4,12 @@
 // What a kqueue tells of files, without the rest of the library: on Linux over libkqueue
 // (./dev test --target linux-kqueue vnode_watch). io/file_watch_test.cpp is about the whole.
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #if THRUM_POLLER_KQUEUE
 
-#include <thrum/os/bsd/vnode_watch.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/bsd/vnode_watch.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include "support/catch.hpp"
 #include "support/folder.hpp"

@@ -6,7 +6,7 @@
 #if defined(_WIN32)
 
 #include <thrum.hpp>
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 
 #include "support/catch.hpp"
 

@@ -5,7 +5,7 @@
 #if defined(_WIN32)
 
 #include <thrum.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #if defined(_WIN32)
 
-#include <thrum/os/os.hpp>
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/creator.hpp>
+#include <thrum/detail/sched/core/creator.hpp>
 
 #include <thrum.hpp>
-#include <thrum/sched/life/process_exit.hpp>
+#include <thrum/detail/sched/life/process_exit.hpp>
 
 #include <atomic>
 #include <csignal>

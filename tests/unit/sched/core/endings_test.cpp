@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/endings.hpp>
-#include <thrum/sched/core/visitors.hpp>
+#include <thrum/detail/sched/core/endings.hpp>
+#include <thrum/detail/sched/core/visitors.hpp>
 
 #include <atomic>
 #include <thread>

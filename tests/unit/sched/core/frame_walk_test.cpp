@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "two_views.hpp"
 
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/frame_walk.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/frame_walk.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/g.hpp>
+#include <thrum/detail/sched/core/g.hpp>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/memory_source.hpp>
+#include <thrum/detail/sched/core/memory_source.hpp>
 
 #include "support/catch.hpp"
 #include "support/counted_memory.hpp"

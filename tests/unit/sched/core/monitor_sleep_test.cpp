@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/monitor_sleep.hpp>
+#include <thrum/detail/sched/core/monitor_sleep.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/p_table.hpp>
+#include <thrum/detail/sched/core/p_table.hpp>
 
 #include <array>
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
 
 #include <thrum.hpp>
 

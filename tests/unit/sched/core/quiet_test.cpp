@@ -3,7 +3,7 @@
 //
 // What the last M of a scheduler with a virtual clock does before it sleeps, case by case; what
 // users see of it is in testing/bubble_test.cpp.
-#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
 
 #include <thrum.hpp>
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Programs in a real-time class: linux/real_time_test.cpp.
-#include <thrum/sched/core/real_time.hpp>
+#include <thrum/detail/sched/core/real_time.hpp>
 
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <cstdlib>
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
 
 #include <thrum.hpp>
-#include <thrum/sched/core/counters.hpp>
-#include <thrum/sched/core/registration.hpp>
+#include <thrum/detail/sched/core/counters.hpp>
+#include <thrum/detail/sched/core/registration.hpp>
 
 #include <csignal>
 #include <cstdint>
@@ -262,7 +262,9 @@ TEST_CASE("a thread is free that may still be made, idles or sleeps in the polle
   REQUIRE(scheduler->idle.take_m_locked() == m);
 }
 
-TEST_CASE("threads are short when loops are stopped and no thread is free; new goroutines are looked at") {
+TEST_CASE(
+    "threads are short when loops are stopped and no thread is free; new goroutines are looked "
+    "at") {
   support::bare_scheduler scheduler(1, {.max_threads = 2});
   REQUIRE(scheduler.open() == 0);
   const thrum::sched::scoped guard(scheduler->idle.lock());

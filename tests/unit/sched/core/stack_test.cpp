@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/stack.hpp>
+#include <thrum/detail/sched/core/stack.hpp>
 
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/run/wait_point.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/run/wait_point.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #if defined(_WIN32)
-#include <thrum/os/windows/api.hpp>
+#include <thrum/detail/os/windows/api.hpp>
 #else
 #include <unistd.h>
 #endif

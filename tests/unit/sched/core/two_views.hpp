@@ -7,9 +7,9 @@
 
 #include "support/process.hpp"
 
-#include <thrum/debug/backtrace.hpp>
-#include <thrum/os/os.hpp>
-#include <thrum/sched/core/frame_walk.hpp>
+#include <thrum/detail/debug/backtrace.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/frame_walk.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/core/virtual_time.hpp>
+#include <thrum/detail/sched/core/virtual_time.hpp>
 
 #include "support/catch.hpp"
 

@@ -3,10 +3,10 @@
 //
 // Reads that the kernel completes. Where it gives no ring they wait as usual, and all of this holds.
 
-#include <thrum/sched/io/io_operation.hpp>
+#include <thrum/detail/sched/io/io_operation.hpp>
 
 #include <thrum.hpp>
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

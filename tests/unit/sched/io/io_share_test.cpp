@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/io/io_share.hpp>
+#include <thrum/detail/sched/io/io_share.hpp>
 
 #include <thrum.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/io/poll_desc.hpp>
-#include <thrum/sched/io/poll_events.hpp>
-#include <thrum/sched/io/poll_table.hpp>
+#include <thrum/detail/sched/io/poll_desc.hpp>
+#include <thrum/detail/sched/io/poll_events.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
 
 #include <thrum.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/io/poll_wait.hpp>
+#include <thrum/detail/sched/io/poll_wait.hpp>
 
 #include <thrum.hpp>
 

@@ -3,7 +3,7 @@
 //
 // What a point is told of a descriptor. As a case of select: io/on_ready_test.cpp.
 
-#include <thrum/sched/io/poll_watch.hpp>
+#include <thrum/detail/sched/io/poll_watch.hpp>
 
 #include <thrum.hpp>
 

@@ -4,10 +4,10 @@
 // How goroutines are held and let go. What it means for programs that exit is in
 // unit/os/posix/exit_test.cpp: here no process does.
 
-#include <thrum/sched/life/process_exit.hpp>
+#include <thrum/detail/sched/life/process_exit.hpp>
 
-#include <thrum/sched/core/exit_state.hpp>
-#include <thrum/sched/run/frozen.hpp>
+#include <thrum/detail/sched/core/exit_state.hpp>
+#include <thrum/detail/sched/run/frozen.hpp>
 
 #include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"

@@ -3,7 +3,7 @@
 //
 // What exit and fork make of it is in unit/os/posix/exit_test.cpp and unit/debug/trouble_test.cpp.
 
-#include <thrum/sched/life/registry.hpp>
+#include <thrum/detail/sched/life/registry.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

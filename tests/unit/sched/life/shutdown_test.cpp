@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/life/shutdown.hpp>
+#include <thrum/detail/sched/life/shutdown.hpp>
 
 #include <thrum.hpp>
 

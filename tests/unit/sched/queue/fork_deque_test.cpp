@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/queue/fork_deque.hpp>
+#include <thrum/detail/sched/queue/fork_deque.hpp>
 
-#include <thrum/sched/queue/lock.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
 
 #include "support/catch.hpp"
 

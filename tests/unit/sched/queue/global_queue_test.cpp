@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/queue/global_queue.hpp>
+#include <thrum/detail/sched/queue/global_queue.hpp>
 
-#include <thrum/sched/core/traits.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
 
 #include <array>
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/queue/idle.hpp>
+#include <thrum/detail/sched/queue/idle.hpp>
 
-#include <thrum/sched/core/traits.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
 
 #include "support/catch.hpp"
 

@@ -3,9 +3,9 @@
 //
 // The order of the locks. A violation ends the program, so it runs in a child; without THRUM_CHECKS
 // the order is not checked.
-#include <thrum/sched/queue/lock_rank.hpp>
+#include <thrum/detail/sched/queue/lock_rank.hpp>
 
-#include <thrum/sched/queue/lock.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
 
 #include <algorithm>
 #include <csignal>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/queue/lock.hpp>
-#include <thrum/sched/queue/scoped.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/queue/scoped.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/queue/look_ahead.hpp>
+#include <thrum/detail/sched/queue/look_ahead.hpp>
 
-#include <thrum/sched/core/traits.hpp>
-#include <thrum/sched/queue/global_queue.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/global_queue.hpp>
 
 #include <atomic>
 #include <cstddef>

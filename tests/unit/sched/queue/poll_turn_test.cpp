@@ -3,9 +3,9 @@
 //
 // What two threads do at the same moment is tried by tests/model/timer_wake_model.cpp.
 
-#include <thrum/sched/queue/poll_turn.hpp>
+#include <thrum/detail/sched/queue/poll_turn.hpp>
 
-#include <thrum/sched/core/traits.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
 
 #include "support/catch.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/queue/run_queue.hpp>
+#include <thrum/detail/sched/queue/run_queue.hpp>
 
 #include "support/catch.hpp"
 

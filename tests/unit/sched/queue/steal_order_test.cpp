@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/queue/steal_order.hpp>
+#include <thrum/detail/sched/queue/steal_order.hpp>
 
 #include "support/catch.hpp"
 

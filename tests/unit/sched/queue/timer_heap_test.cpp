@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/queue/timer_heap.hpp>
 
-#include <thrum/base/random.hpp>
-#include <thrum/sched/core/traits.hpp>
+#include <thrum/detail/base/random.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
 
 #include <algorithm>
 #include <array>

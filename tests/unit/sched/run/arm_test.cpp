@@ -3,7 +3,7 @@
 //
 // That no order of steps loses a timer is tried by tests/model/timer_wake_model.cpp.
 
-#include <thrum/sched/run/arm.hpp>
+#include <thrum/detail/sched/run/arm.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

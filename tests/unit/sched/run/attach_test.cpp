@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/run/attach.hpp>
-#include <thrum/sched/run/host_loop.hpp>
+#include <thrum/detail/sched/run/attach.hpp>
+#include <thrum/detail/sched/run/host_loop.hpp>
 
 #include <thrum.hpp>
 

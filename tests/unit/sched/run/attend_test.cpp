@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/attend.hpp>
+#include <thrum/detail/sched/run/attend.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"

@@ -3,11 +3,11 @@
 //
 // The steps of background priority, one by one. What comes of them: sched/core/priority_test.cpp.
 
-#include <thrum/sched/run/background.hpp>
+#include <thrum/detail/sched/run/background.hpp>
 
-#include <thrum/sched/run/attend.hpp>
-#include <thrum/sched/run/find_work.hpp>
-#include <thrum/sched/run/ready.hpp>
+#include <thrum/detail/sched/run/attend.hpp>
+#include <thrum/detail/sched/run/find_work.hpp>
+#include <thrum/detail/sched/run/ready.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/end.hpp>
+#include <thrum/detail/sched/run/end.hpp>
 
 #include <thrum.hpp>
-#include <thrum/sched/run/exit.hpp>
-#include <thrum/sched/run/start.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/start.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/find_work.hpp>
+#include <thrum/detail/sched/run/find_work.hpp>
 
 #include <thrum.hpp>
 

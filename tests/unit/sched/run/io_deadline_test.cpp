@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/io_deadline.hpp>
+#include <thrum/detail/sched/run/io_deadline.hpp>
 
 #include <thrum.hpp>
 

@@ -4,7 +4,7 @@
 // Who looks at the poller while what was found there runs. What the monitor does for it is in
 // monitor_test.cpp, all of it together in find_work_test.cpp.
 
-#include <thrum/sched/run/leave_poller.hpp>
+#include <thrum/detail/sched/run/leave_poller.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/m_main.hpp>
+#include <thrum/detail/sched/run/m_main.hpp>
 
 #include <thrum.hpp>
-#include <thrum/sched/run/loop.hpp>
+#include <thrum/detail/sched/run/loop.hpp>
 
 #include "support/bare_scheduler.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/ready.hpp>
+#include <thrum/detail/sched/run/ready.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"

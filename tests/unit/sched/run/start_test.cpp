@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 #include <thrum.hpp>
-#include <thrum/sched/run/begin.hpp>
-#include <thrum/sched/run/execute.hpp>
-#include <thrum/sched/run/start.hpp>
+#include <thrum/detail/sched/run/begin.hpp>
+#include <thrum/detail/sched/run/execute.hpp>
+#include <thrum/detail/sched/run/start.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"

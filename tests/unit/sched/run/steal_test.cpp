@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/steal.hpp>
+#include <thrum/detail/sched/run/steal.hpp>
 
-#include <thrum/sched/run/syscall.hpp>
+#include <thrum/detail/sched/run/syscall.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/switch.hpp>
+#include <thrum/detail/sched/run/switch.hpp>
 
-#include <thrum/sched/run/park.hpp>
+#include <thrum/detail/sched/run/park.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

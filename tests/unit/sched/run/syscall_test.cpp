@@ -3,7 +3,7 @@
 //
 // Each step alone; what becomes of goroutines that block is in unit/blocking_test.cpp.
 
-#include <thrum/sched/run/syscall.hpp>
+#include <thrum/detail/sched/run/syscall.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"

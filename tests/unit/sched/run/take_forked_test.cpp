@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/run/take_forked.hpp>
+#include <thrum/detail/sched/run/take_forked.hpp>
 
 #include <thrum.hpp>
 

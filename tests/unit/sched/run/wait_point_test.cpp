@@ -5,11 +5,11 @@
 // Then its time runs out, or the runtime stops: neither may touch the object. (AddressSanitizer
 // checks.)
 
-#include <thrum/sched/run/wait_point.hpp>
+#include <thrum/detail/sched/run/wait_point.hpp>
 
 #include <thrum.hpp>
-#include <thrum/sched/life/shutdown.hpp>
-#include <thrum/sched/run/wake_list.hpp>
+#include <thrum/detail/sched/life/shutdown.hpp>
+#include <thrum/detail/sched/run/wake_list.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

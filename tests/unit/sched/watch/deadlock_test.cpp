@@ -4,7 +4,7 @@
 // The end of programs in which nothing can run any more, looked at from outside; see
 // programs/deadlock.cpp for what each does.
 
-#include <thrum/sched/watch/deadlock.hpp>
+#include <thrum/detail/sched/watch/deadlock.hpp>
 
 #include <thrum.hpp>
 

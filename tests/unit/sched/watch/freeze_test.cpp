@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/sched/watch/freeze.hpp>
+#include <thrum/detail/sched/watch/freeze.hpp>
 
-#include <thrum/sched/run/frozen.hpp>
-#include <thrum/sched/run/syscall.hpp>
+#include <thrum/detail/sched/run/frozen.hpp>
+#include <thrum/detail/sched/run/syscall.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -4,7 +4,7 @@
 // The monitor's duties, each beside a scheduler whose processors stand as the test has left them.
 // The taking of processors from code that computes or blocks is in retake_test.cpp.
 
-#include <thrum/sched/watch/monitor.hpp>
+#include <thrum/detail/sched/watch/monitor.hpp>
 
 #include "support/catch.hpp"
 #include "support/descriptors.hpp"

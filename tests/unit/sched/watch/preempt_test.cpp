@@ -3,7 +3,7 @@
 //
 // Each step alone, without signals; what becomes of loops is in unit/preemption_test.cpp.
 
-#include <thrum/sched/watch/preempt.hpp>
+#include <thrum/detail/sched/watch/preempt.hpp>
 
 #include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/sched/watch/retake.hpp>
+#include <thrum/detail/sched/watch/retake.hpp>
 
 #include <thrum.hpp>
 

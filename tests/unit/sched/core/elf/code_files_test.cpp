@@ -7,7 +7,7 @@
 
 #include "../two_views.hpp"
 
-#include <thrum/os/os.hpp>
+#include <thrum/detail/os/os.hpp>
 
 #include <cstdint>
 #include <cstdlib>

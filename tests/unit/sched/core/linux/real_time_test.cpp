@@ -3,7 +3,7 @@
 //
 // Where this process may not enter a real-time class, the programs say so and nothing is asked.
 
-#include <thrum/base/config.hpp>
+#include <thrum/detail/base/config.hpp>
 
 #include "support/catch.hpp"
 #include "support/program.hpp"

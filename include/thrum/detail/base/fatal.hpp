@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Ends the program with one line on standard error, and asserts invariants by name.
+//
+// Nothing here allocates, locks or uses stdio: a report may come from a signal handler, from a
+// thread that holds malloc's lock, or from a stack that has nearly overflowed.
+#ifndef THRUM_DETAIL_BASE_FATAL_HPP
+#define THRUM_DETAIL_BASE_FATAL_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Writes all of `text` to standard error; gives up on an error, since there is nowhere to report
+/// it. May be called from a signal handler.
+void write_error(std::string_view text) noexcept;
+
+/// Prints "fatal error: thrum: MESSAGE" and aborts. May be called from anywhere, also from a signal
+/// handler.
+[[noreturn]] [[gnu::cold]] void fatal(std::string_view what) noexcept;
+
+/// Reports an invariant that does not hold.
+[[noreturn]] [[gnu::cold]] void invariant_failed(std::string_view name,
+                                                 std::string_view condition) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+/// THRUM_ASSERT(NAME, condition) states the invariant NAME of the file's head. With THRUM_CHECKS a
+/// violation ends the program with the name and the condition; without, the condition is compiled
+/// but not evaluated.
+#if THRUM_CHECKS
+#define THRUM_ASSERT(NAME, ...) \
+  ((__VA_ARGS__) ? static_cast<void>(0) : ::thrum::base::invariant_failed(#NAME, #__VA_ARGS__))
+#else
+#define THRUM_ASSERT(NAME, ...) static_cast<void>(sizeof((__VA_ARGS__) ? 1 : 0))
+#endif
+
+#if THRUM_BODIES
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/base/stderr.hpp>
+
+#include <cstddef>
+#include <cstdlib>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void write_error(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::ptrdiff_t written = write_to_standard_error(text.data(), text.size());
+    if (written <= 0) {
+      return;
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void fatal(std::string_view what) noexcept {
+  constexpr std::size_t limit = 1024;
+  message<limit> line("fatal error: thrum: ");
+  line.append(what.substr(0, limit - line.view().size() - 1)).append("\n");
+  write_error(line.view());
+  std::abort();
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void invariant_failed(std::string_view name,
+                                                   std::string_view condition) noexcept {
+  message<512> text("invariant ");
+  text.append(name).append(" does not hold: ").append(condition);
+  fatal(text.view());
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+#endif
+
+#endif  // THRUM_DETAIL_BASE_FATAL_HPP

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What others see of a thread, on macOS: the kernel says in one call how much CPU time it has used
+// and whether it runs.
+#ifndef THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
+#define THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_MACOS
+
+#include <thrum/detail/os/answers.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+#include <mach/mach_types.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The part of a thread_ref that looks.
+class thread_sight {
+ public:
+  void open() noexcept;
+  void close() noexcept;
+  std::int64_t cpu_now() const noexcept;
+  thread_look look() const noexcept;
+
+ private:
+  std::atomic<::thread_t> port_{0};  // 0: no thread
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/posix/clock.hpp>
+
+#include <mach/mach.h>
+#include <mach/thread_act.h>
+#include <mach/thread_info.h>
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+/// The port's name is the thread's own, and no right of ours: it means nothing once the thread has
+/// ended.
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
+  port_.store(::pthread_mach_thread_np(::pthread_self()),
+              relaxed);  // relaxed: a number that needs nothing else
+}
+
+THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
+  port_.store(0, relaxed);  // relaxed: who looks now is told that there is none
+}
+
+/// False: there is no such thread.
+inline bool ask_for_thread(::thread_t port, ::thread_basic_info& found) noexcept {
+  ::mach_msg_type_number_t words = THREAD_BASIC_INFO_COUNT;
+  return port != 0 &&
+         ::thread_info(port, THREAD_BASIC_INFO, reinterpret_cast<::thread_info_t>(&found),
+                       &words) == KERN_SUCCESS;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_sight::cpu_now() const noexcept {
+  ::thread_basic_info found{};
+  if (!ask_for_thread(port_.load(relaxed), found)) {  // relaxed: a guess is enough
+    return 0;
+  }
+  const auto ns = [](const ::time_value& time) {
+    return std::int64_t{time.seconds} * nanoseconds_per_second +
+           std::int64_t{time.microseconds} * 1000;
+  };
+  return ns(found.user_time) + ns(found.system_time);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
+  ::thread_basic_info found{};
+  return ask_for_thread(port_.load(relaxed), found) &&  // relaxed: a guess is enough
+                 found.run_state == TH_STATE_RUNNING
+             ? thread_look::computes
+             : thread_look::in_system;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP

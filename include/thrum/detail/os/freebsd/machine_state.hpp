@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The registers of what a signal has interrupted, on FreeBSD.
+#ifndef THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
+#define THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_FREEBSD
+
+#include <thrum/detail/os/bsd/machine_registers.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A template, as each processor has other members.
+template <class State>
+auto registers_of(const State& state) noexcept {
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  if constexpr (requires { state.mc_rip; }) {
+    return x86_64_machine{{number(state.mc_r8), number(state.mc_r9), number(state.mc_r10),
+                           number(state.mc_r11), number(state.mc_r12), number(state.mc_r13),
+                           number(state.mc_r14), number(state.mc_r15), number(state.mc_rdi),
+                           number(state.mc_rsi), number(state.mc_rbp), number(state.mc_rbx),
+                           number(state.mc_rdx), number(state.mc_rax), number(state.mc_rcx),
+                           number(state.mc_rsp), number(state.mc_rip)}};
+  } else {
+    aarch64_machine machine{};
+    for (std::size_t i = 0; i != 30; ++i) {
+      machine.regs[i] = number(state.mc_gpregs.gp_x[i]);
+    }
+    machine.regs[30] = number(state.mc_gpregs.gp_lr);
+    machine.sp = number(state.mc_gpregs.gp_sp);
+    machine.pc = number(state.mc_gpregs.gp_elr);
+    return machine;
+  }
+}
+
+/// The registers of what a signal has interrupted, out of what its handler was given.
+inline auto machine_state(const void* context) noexcept {
+  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_FREEBSD
+#endif  // THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Chooses the operating system, for descriptors: files, sockets, pipes and processes. With
+// THRUM_OS_PORTABLE, by what POSIX has and no more.
+#ifndef THRUM_DETAIL_OS_IO_PARTS_HPP
+#define THRUM_DETAIL_OS_IO_PARTS_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_POSIX
+#include <thrum/detail/os/posix/child_pipe.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/directory.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/file.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/posix/handle.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/result.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/socket.hpp>      // IWYU pragma: export
+#endif
+
+#if THRUM_OS_WINDOWS
+#include <thrum/detail/os/windows/child_watch.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/descriptor.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/windows/directory.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/windows/file.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/windows/file_watch.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/windows/handle.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/windows/message.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/windows/pipe.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/windows/process.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/windows/result.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/windows/socket.hpp>       // IWYU pragma: export
+#elif THRUM_OS_MACOS
+#include <thrum/detail/os/bsd/child_watch.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/bsd/file_watch.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/bsd/process.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/darwin/plain_write.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/darwin/send_file.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/new_handles.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/no_splice.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/posix/transfer.hpp>      // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/detail/os/bsd/child_watch.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/bsd/file_watch.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/bsd/process.hpp>          // IWYU pragma: export
+#include <thrum/detail/os/freebsd/new_handles.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/freebsd/send_file.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/no_splice.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/plain_write.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
+#elif THRUM_OS_PORTABLE
+#include <thrum/detail/os/posix/new_handles.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/posix/no_child_watch.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/no_file_watch.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/no_send_file.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/no_splice.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/posix/plain_process.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/plain_write.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/posix/transfer.hpp>        // IWYU pragma: export
+#elif THRUM_OS_LINUX
+#include <thrum/detail/os/linux/child_watch.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/linux/file_watch.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/linux/pipe.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/linux/process.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/linux/socket.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/linux/splice.hpp>       // IWYU pragma: export
+#endif
+
+#endif  // THRUM_DETAIL_OS_IO_PARTS_HPP

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Pipes on Linux, and writing to one that nobody reads any more without the signal SIGPIPE.
+//
+// Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the thread blocks the
+// signal for the length of the call: see os/posix/broken_pipe.hpp.
+#ifndef THRUM_DETAIL_OS_LINUX_PIPE_HPP
+#define THRUM_DETAIL_OS_LINUX_PIPE_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/posix/child_pipe.hpp>  // IWYU pragma: export: open_pipe
+#include <thrum/detail/os/posix/descriptor.hpp>
+
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
+
+#include <thrum/detail/os/posix/message.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a call that does not wait returns where the system has none, or not for this kind of file.
+inline constexpr io_result cannot_tell = -EOPNOTSUPP;
+
+inline constexpr int rwf_nowait = 0x8;      // RWF_NOWAIT, newer than some systems' headers
+inline constexpr int rwf_nosignal = 0x100;  // RWF_NOSIGNAL, likewise
+
+/// preadv2 or pwritev2 at the current position. ENOSYS is a way to say that they cannot tell.
+io_result transfer_with_flags(long number, handle fd, const piece* parts, std::size_t count,
+                              int flags) noexcept;
+
+/// Whether the system knows RWF_NOSIGNAL, as far as was seen.
+inline constinit std::atomic<bool> has_signal_free_write{true};
+
+/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
+io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+/// The same for several pieces by one call; as readv() and writev().
+io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+
+/// As read(), but -EAGAIN instead of waiting, whatever the mode of the open file; or cannot_tell.
+io_result read_at_once(handle fd, void* to, std::size_t n) noexcept;
+
+/// As write_without_signal(), but with -EAGAIN or a part of the count instead of waiting; or
+/// cannot_tell.
+io_result write_at_once(handle fd, const void* from, std::size_t n) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/posix/broken_pipe.hpp>
+#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/posix/result.hpp>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
+  return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result transfer_with_flags(long number, handle fd,
+                                                               const piece* parts,
+                                                               std::size_t count,
+                                                               int flags) noexcept {
+  constexpr unsigned long where_it_is = ~0UL;  // an offset of -1
+  const io_result result =
+      result_of(::syscall(number, fd, parts, count, where_it_is, where_it_is, flags));
+  return result == -ENOSYS ? cannot_tell : result;
+}
+
+THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
+                                                 std::size_t n) noexcept {
+  const piece part = piece_of(from, n);
+  return write_pieces(fd, &part, 1);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts,
+                                                       std::size_t count) noexcept {
+  return result_of(::readv(fd, parts, static_cast<int>(count)));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                                        std::size_t count) noexcept {
+#if defined(SYS_pwritev2)
+  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+    const io_result result = transfer_with_flags(SYS_pwritev2, fd, parts, count, rwf_nosignal);
+    if (result != cannot_tell) {
+      return result;
+    }
+    has_signal_free_write.store(false, relaxed);  // relaxed: a fact about the system
+  }
+#endif
+  return without_broken_pipe(
+      [&] { return result_of(::writev(fd, parts, static_cast<int>(count))); },
+      [](io_result result) { return result == -EPIPE; });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_at_once(handle fd, void* to,
+                                                        std::size_t n) noexcept {
+#if defined(SYS_preadv2)
+  const piece part = piece_of(to, n);
+  return transfer_with_flags(SYS_preadv2, fd, &part, 1, rwf_nowait);
+#else
+  static_cast<void>(fd), static_cast<void>(to), static_cast<void>(n);
+  return cannot_tell;
+#endif
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(handle fd, const void* from,
+                                                         std::size_t n) noexcept {
+#if defined(SYS_pwritev2)
+  const piece part = piece_of(from, n);
+  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+    const io_result result =
+        transfer_with_flags(SYS_pwritev2, fd, &part, 1, rwf_nowait | rwf_nosignal);
+    if (result != cannot_tell) {
+      return result;
+    }
+  }
+  return without_broken_pipe(
+      [&] { return transfer_with_flags(SYS_pwritev2, fd, &part, 1, rwf_nowait); },
+      [](io_result result) { return result == -EPIPE; });
+#else
+  static_cast<void>(fd), static_cast<void>(from), static_cast<void>(n);
+  return cannot_tell;
+#endif
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
+#endif

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Chooses the operating system. What its layer must offer is in contract.hpp, and checked in
+// chosen_system.hpp.
+#ifndef THRUM_DETAIL_OS_OS_HPP
+#define THRUM_DETAIL_OS_OS_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/parts.hpp>  // IWYU pragma: export
+
+#if THRUM_OS_POSIX
+#include <thrum/detail/os/code_parts.hpp>            // IWYU pragma: export
+#include <thrum/detail/os/posix/caught_signals.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/fault.hpp>           // IWYU pragma: export
+#include <thrum/detail/os/posix/quit_signal.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/posix/symbol.hpp>          // IWYU pragma: export
+#endif
+
+#if THRUM_OS_LINUX
+#include <thrum/detail/os/elf/unwind_table.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/linux/processors.hpp>  // IWYU pragma: export
+#elif THRUM_OS_MACOS
+#include <thrum/detail/os/darwin/processors.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/darwin/unwind_table.hpp>  // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/detail/os/elf/unwind_table.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/freebsd/processors.hpp>  // IWYU pragma: export
+#elif THRUM_OS_WINDOWS
+#include <thrum/detail/os/windows/caught_signals.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/fault.hpp>           // IWYU pragma: export
+#include <thrum/detail/os/windows/processors.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/windows/quit_signal.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/windows/source_lines.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/windows/symbol.hpp>          // IWYU pragma: export
+#include <thrum/detail/os/windows/unwind_table.hpp>    // IWYU pragma: export
+#endif
+
+#endif  // THRUM_DETAIL_OS_OS_HPP

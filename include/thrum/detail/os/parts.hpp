@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Chooses the operating system, for headers that declare: what threads, goroutines and descriptors
+// are made of. The rest of the system, which only bodies need, comes with os.hpp.
+#ifndef THRUM_DETAIL_OS_PARTS_HPP
+#define THRUM_DETAIL_OS_PARTS_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/error_number.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/exception_state.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/exit.hpp>             // IWYU pragma: export
+#include <thrum/detail/os/io_parts.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/memory_parts.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/thread_parts.hpp>     // IWYU pragma: export
+
+#if THRUM_OS_POSIX
+#include <thrum/detail/os/posix/backtrace.hpp>  // IWYU pragma: export
+#endif
+
+#if THRUM_OS_LINUX
+#include <thrum/detail/os/linux/machine_state.hpp>  // IWYU pragma: export
+#elif THRUM_OS_MACOS
+#include <thrum/detail/os/darwin/machine_state.hpp>  // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/detail/os/freebsd/machine_state.hpp>  // IWYU pragma: export
+#elif THRUM_OS_WINDOWS
+#include <thrum/detail/os/windows/backtrace.hpp>  // IWYU pragma: export
+#endif
+
+#endif  // THRUM_DETAIL_OS_PARTS_HPP

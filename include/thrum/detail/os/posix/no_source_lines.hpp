@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
+// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Without effect, as the next one.
+inline constinit std::atomic<bool> wants_source_lines{true};
+inline constinit std::atomic<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+struct line_tool {
+  std::string path;
+};
+
+/// Without a path: there is none.
+inline line_tool find_line_tool() { return {}; }
+
+inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
+                                              const std::vector<std::uintptr_t>& places,
+                                              std::int64_t, bool&) {
+  return std::vector<std::string>(places.size());
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP

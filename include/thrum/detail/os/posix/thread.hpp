@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// OS threads: starting and joining one, its priority, yielding.
+//
+// std::thread is not used: it allocates, throws, and its header is too dear for this floor.
+//
+// Whatever reads errno or the thread pointer is not inlined: the compiler takes their addresses for
+// constants of a function, and a function that parks may go on running on another thread.
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_POSIX
+
+#include <thrum/detail/os/bystanders.hpp>  // IWYU pragma: export
+
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Handle of a running OS thread, of which os::thread is made. Must be joined before it is destroyed
+/// or assigned to.
+class joinable_thread {
+ public:
+  constexpr joinable_thread() noexcept = default;
+  joinable_thread(joinable_thread&& other) noexcept
+      : handle_(other.handle_), joinable_(other.joinable_) {
+    other.joinable_ = false;
+  }
+  joinable_thread& operator=(joinable_thread&& other) noexcept {
+    require_joined();
+    handle_ = other.handle_;
+    joinable_ = other.joinable_;
+    other.joinable_ = false;
+    return *this;
+  }
+  ~joinable_thread() { require_joined(); }
+
+  /// Starts a thread that calls entry(argument). Returns 0, or an errno value and leaves `out`
+  /// alone. Allocates and takes locks of the C library: not for a signal handler, nor for the
+  /// monitor.
+  [[nodiscard]] static int start(joinable_thread& out, void* (*entry)(void*),
+                                 void* argument) noexcept;
+
+  /// Blocks until the thread has ended.
+  void join() noexcept;
+
+  [[nodiscard]] bool joinable() const noexcept { return joinable_; }
+
+ protected:
+  pthread_t handle_{};
+  bool joinable_ = false;
+
+ private:
+  void require_joined() const noexcept;
+};
+
+/// Starts a thread that calls entry(argument), takes no signals, and is never joined: it may still
+/// run when the process ends. 0 or an errno value. Allocates and takes locks of the C library.
+[[nodiscard]] int start_detached_thread(void* (*entry)(void*), void* argument) noexcept;
+
+/// The priority of the calling thread in a real-time class, of which a thread runs until it sleeps
+/// or one of a higher priority is ready; 0: it is in none.
+int real_time_priority() noexcept;
+
+/// Changes it, within the class. 0 or an errno value: more than one has needs a permission.
+int set_real_time_priority(int priority) noexcept;
+
+/// A word that each thread has for itself; null at first. Unlike a thread_local, it is the same for
+/// all shared objects that know the key.
+class thread_key {
+ public:
+  thread_key() noexcept : known_(::pthread_key_create(&key_, nullptr) == 0) {}
+  void* get() const noexcept { return known_ ? ::pthread_getspecific(key_) : nullptr; }
+  void set(const void* word) const noexcept;
+
+ private:
+  ::pthread_key_t key_{};
+  bool known_;
+};
+
+/// Lets another thread run that is ready on this processor.
+THRUM_OUT_OF_LINE void yield_thread() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/os/posix/uninterrupted.hpp>
+
+#include <sched.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE int joinable_thread::start(joinable_thread& out, void* (*entry)(void*),
+                                             void* argument) noexcept {
+  out.require_joined();
+  pthread_t fresh{};
+  const int error = ::pthread_create(&fresh, nullptr, entry, argument);
+  if (error == 0) {
+    out.handle_ = fresh;
+    out.joinable_ = true;
+  }
+  return error;
+}
+
+THRUM_OUT_OF_LINE void joinable_thread::join() noexcept {
+  if (!joinable_ || ::pthread_join(handle_, nullptr) != 0) {
+    base::fatal("thread: join of a thread that is not running or is the calling one");
+  }
+  joinable_ = false;
+}
+
+THRUM_OUT_OF_LINE void joinable_thread::require_joined() const noexcept {
+  if (joinable_) {
+    base::fatal("thread: a handle was given up before the thread was joined");
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*),
+                                                           void* argument) noexcept {
+  ::pthread_attr_t attributes;
+  if (const int error = ::pthread_attr_init(&attributes); error != 0) {
+    return error;
+  }
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  int error = 0;
+  {
+    const uninterrupted inherited;
+    pthread_t fresh{};
+    error = ::pthread_create(&fresh, &attributes, entry, argument);
+  }
+  ::pthread_attr_destroy(&attributes);
+  return error;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int real_time_priority() noexcept {
+  int policy = 0;
+  ::sched_param parameters{};
+  if (::pthread_getschedparam(::pthread_self(), &policy, &parameters) != 0 ||
+      (policy != SCHED_FIFO && policy != SCHED_RR)) {
+    return 0;
+  }
+  return parameters.sched_priority;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int set_real_time_priority(int priority) noexcept {
+  int policy = 0;
+  ::sched_param parameters{};
+  if (const int error = ::pthread_getschedparam(::pthread_self(), &policy, &parameters)) {
+    return error;
+  }
+  parameters.sched_priority = priority;
+  return ::pthread_setschedparam(::pthread_self(), policy, &parameters);
+}
+
+THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
+  if (known_) {
+    ::pthread_setspecific(key_, word);
+  }
+}
+
+THRUM_OUT_OF_LINE void yield_thread() noexcept { ::sched_yield(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_HPP

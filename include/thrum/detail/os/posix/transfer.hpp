@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Receiving and sending, where the system has no more than POSIX.
+//
+// A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
+// long it was, only that it was longer.
+#ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
+#define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_BSD || THRUM_OS_PORTABLE
+
+#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/posix/message.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/socket_types.hpp>
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+io_result receive(handle fd, void* to, std::size_t n) noexcept;
+
+/// A broken connection is an error, never a signal.
+io_result send(handle fd, const void* from, std::size_t n) noexcept;
+
+/// What is sent and received by the calls below.
+struct counted_message {
+  ::msghdr msg_hdr;
+  std::size_t msg_len;  ///< of what was received
+};
+using message = basic_message<counted_message>;
+
+io_result send_message(handle fd, const message& one) noexcept;
+
+/// Receives one datagram; `from` may be null. A result above n: the rest of it did not fit.
+io_result receive_from(handle fd, void* to, std::size_t n, ::sockaddr* from,
+                       ::socklen_t* from_size) noexcept;
+
+/// As send, to an address; null: to the one that the socket is connected to.
+io_result send_to(handle fd, const void* from, std::size_t n, const ::sockaddr* to,
+                  ::socklen_t to_size) noexcept;
+
+/// Several datagrams; how many of them, at least one.
+io_result send_messages(handle fd, message* first, unsigned n) noexcept;
+io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+#if defined(MSG_NOSIGNAL)
+inline constexpr int without_signal = MSG_NOSIGNAL;
+#else
+inline constexpr int without_signal = 0;  // each socket is told so when it is made
+#endif
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive(handle fd, void* to, std::size_t n) noexcept {
+  return result_of(::recv(fd, to, n, 0));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send(handle fd, const void* from,
+                                                std::size_t n) noexcept {
+  return result_of(::send(fd, from, n, without_signal));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_message(handle fd, const message& one) noexcept {
+  return result_of(::sendmsg(fd, &one.header(), without_signal));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_from(handle fd, void* to, std::size_t n,
+                                                        ::sockaddr* from,
+                                                        ::socklen_t* from_size) noexcept {
+  piece room = piece_of(to, n);
+  ::msghdr header{};
+  header.msg_iov = &room;
+  header.msg_iovlen = 1;
+  header.msg_name = from;
+  header.msg_namelen = from != nullptr ? *from_size : 0;
+  const io_result got = result_of(::recvmsg(fd, &header, 0));
+  if (got >= 0 && from != nullptr) {
+    *from_size = header.msg_namelen;
+  }
+  return got >= 0 && (header.msg_flags & MSG_TRUNC) != 0 ? got + 1 : got;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_to(handle fd, const void* from, std::size_t n,
+                                                   const ::sockaddr* to,
+                                                   ::socklen_t to_size) noexcept {
+  return result_of(to != nullptr ? ::sendto(fd, from, n, without_signal, to, to_size)
+                                 : ::send(fd, from, n, without_signal));
+}
+
+THRUM_OUT_OF_LINE io_result send_messages(handle fd, message* first, unsigned n) noexcept {
+  for (unsigned i = 0; i != n; ++i) {
+    if (const io_result sent = send_message(fd, first[i]); sent < 0) {
+      return i != 0 ? io_result{i} : sent;  // the next call says it again
+    }
+  }
+  return io_result{n};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* first,
+                                                            unsigned n) noexcept {
+  counted_message* const all = message::array(first);
+  for (unsigned i = 0; i != n; ++i) {
+    const io_result got = result_of(::recvmsg(fd, &all[i].msg_hdr, 0));
+    if (got < 0) {
+      return i != 0 ? io_result{i} : got;
+    }
+    all[i].msg_len = static_cast<std::size_t>(got);
+  }
+  return io_result{n};
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
+#endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The callers of the running code.
+#ifndef THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/detail/os/windows/machine.hpp>  // IWYU pragma: export
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Code addresses, the innermost first. Each lies inside the instruction at which its function
+/// stands, so that names and lines are looked up right: inside the call that it waits for, not
+/// behind it, as the call may be the last instruction of its function; or where it was interrupted,
+/// which may be the first.
+struct call_stack {
+  static constexpr std::size_t capacity = 64;
+  const void* frames[capacity] = {};
+  std::size_t size = 0;
+};
+
+/// The callers of the calling function, `skip` of them left out, and without the injected call where
+/// code was interrupted. Does not allocate.
+void collect_callers(call_stack& out, std::size_t skip) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/os/windows/api.hpp>
+#include <thrum/detail/os/windows/machine_aarch64.hpp>
+#include <thrum/detail/os/windows/machine_x86_64.hpp>
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size_t skip) noexcept {
+  out.size = 0;
+  ::CONTEXT machine;
+  ::RtlCaptureContext(&machine);
+  const auto injected = reinterpret_cast<std::uint64_t>(&thrum_injected_call);
+  std::size_t left_out = skip + 1;
+  bool was_interrupted = false;
+  while (place_of(machine) != 0 && out.size != call_stack::capacity) {
+    ::DWORD64 image = 0;
+    ::RUNTIME_FUNCTION* const entry = ::RtlLookupFunctionEntry(place_of(machine), &image, nullptr);
+    const bool is_injected = entry != nullptr && image + entry->BeginAddress == injected;
+    if (left_out != 0) {
+      --left_out;
+    } else if (!is_injected) {
+      out.frames[out.size++] =
+          reinterpret_cast<const void*>(place_of(machine) - (was_interrupted ? 0 : 1));
+    }
+    was_interrupted = is_injected;
+    const std::uintptr_t before = stack_pointer_of(machine);
+    if (entry == nullptr) {  // a function that has nothing on the stack but where it returns to
+      return_from_leaf(machine);
+    } else {
+      void* of_handler = nullptr;
+      ::DWORD64 frame = 0;
+      ::RtlVirtualUnwind(0, image, place_of(machine), entry, &machine, &of_handler, &frame,
+                         nullptr);
+    }
+    if (!has_left_frame(machine, before)) {
+      return;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP

@@ -1,0 +1,467 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Child processes: how one is started, and how it ended.
+//
+// A child's number stands for it as long as somebody has a handle of it; so a table has those, from the
+// start of a child until it is reaped. There are no signals: two ask for an end, SIGTERM and SIGKILL, and
+// both end a child at once; how it ended is then said as if they were.
+#ifndef THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/detail/os/windows/handle.hpp>
+#include <thrum/detail/os/windows/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a child is to be. Strings and arrays as for execve, in UTF-8.
+struct spawn_request {
+  char* const* arguments = nullptr;    ///< the first one names the program
+  char* const* environment = nullptr;  ///< null: ours
+  const char* directory = nullptr;     ///< null: ours
+  /// What becomes its standard input, output and error; no_handle: ours.
+  handle streams[3] = {no_handle, no_handle, no_handle};
+  bool errors_to_output = false;  ///< standard error goes where standard output goes
+  bool new_group = false;         ///< it leads a process group of its own
+  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
+  std::size_t extras = 0;
+  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
+  /// own, and the terminal is the session's, where opening it makes it so.
+  const char* terminal = nullptr;
+};
+
+/// False: the streams of a child are its own handles.
+constexpr bool is_replaced_before(handle, int) noexcept { return false; }
+
+/// Whether a child can lead a process group.
+inline constexpr bool has_process_groups = false;
+
+/// Sends a signal to a process group.
+io_result signal_group(std::int64_t group, int signal) noexcept;
+/// Ends all that are in it.
+io_result kill_group(std::int64_t group) noexcept;
+/// Asks them to end.
+io_result ask_group_to_end(std::int64_t group) noexcept;
+
+/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
+/// error.
+io_result open_terminal(char* path, std::size_t room) noexcept;
+/// How many rows and columns of characters programs think that it shows.
+io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
+/// Whether a read says so that nobody has the other end open any more.
+bool is_terminal_end(io_result result) noexcept;
+
+/// The number of this process.
+std::int64_t own_process() noexcept;
+
+/// Starts a program; its number, or an error below zero. It has these handles and no others of ours. A
+/// name without a folder is looked for as the system does. Blocks until the program has been loaded.
+io_result spawn(const spawn_request& request) noexcept;
+
+/// How a child ended: by exit(code), or killed by one of the two signals.
+struct process_end {
+  int code = 0;
+  int signal = 0;
+  bool dumped_core = false;
+};
+
+/// A handle of its own for a child, which is taken for readable when that has ended.
+io_result open_process(std::int64_t pid) noexcept;
+
+/// Waits for the end of a child: 0, or would_block if it may not block and the child runs; or
+/// no_such_process. `reap`: the child's number is given back.
+io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap,
+                       process_end& end) noexcept;
+
+/// SIGTERM and SIGKILL; with 0 only says whether there is such a child. `invalid` for others.
+io_result signal_process(std::int64_t pid, handle child, int signal) noexcept;
+
+/// Ends it, whatever it does.
+io_result kill_process(std::int64_t pid, handle child) noexcept;
+
+/// Ends it as well.
+io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/windows/api.hpp>
+#include <thrum/detail/os/windows/process_wide.hpp>
+#include <thrum/detail/os/windows/wide_text.hpp>
+
+#include <cwchar>
+#include <new>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Children that nobody has reaped.
+struct child_table {
+  static constexpr std::string_view process_name = "os::child_table";
+  static constexpr int sigterm = 15;
+  static constexpr int sigkill = 9;
+
+  struct child {
+    ::DWORD pid;
+    ::HANDLE process;
+    int killed_by;  // by us
+    child* next;
+  };
+
+  ::SRWLOCK lock = {};
+  child* first = nullptr;
+
+  static child_table& known() noexcept { return process_wide<child_table>::get(); }
+
+  /// The link to it; to null if there is none. Under the lock.
+  child** find(std::int64_t pid) noexcept {
+    child** link = &first;
+    while (*link != nullptr && (*link)->pid != static_cast<::DWORD>(pid)) {
+      link = &(*link)->next;
+    }
+    return link;
+  }
+};
+
+/// Calls call(child) under the lock, or says no_such_process.
+template <class Call>
+io_result with_child(std::int64_t pid, Call call) noexcept {
+  child_table& all = child_table::known();
+  ::AcquireSRWLockExclusive(&all.lock);
+  child_table::child* const found = *all.find(pid);
+  const io_result result = found != nullptr ? call(*found) : io_result{no_such_process};
+  ::ReleaseSRWLockExclusive(&all.lock);
+  return result;
+}
+
+/// Text of 16 bits a unit that grows; on the heap.
+class growing_text {
+ public:
+  growing_text() noexcept = default;
+  ~growing_text() { delete[] text_; }
+  growing_text(const growing_text&) = delete;
+  growing_text& operator=(const growing_text&) = delete;
+
+  void add(wchar_t one) noexcept {
+    if (size_ == room_) {
+      const std::size_t more = room_ == 0 ? 256 : 2 * room_;
+      auto* const fresh = new (std::nothrow) wchar_t[more];
+      if (fresh == nullptr) {
+        has_failed_ = true;
+        return;
+      }
+      for (std::size_t i = 0; i != size_; ++i) {
+        fresh[i] = text_[i];
+      }
+      delete[] text_;
+      text_ = fresh;
+      room_ = more;
+    }
+    text_[size_++] = one;
+  }
+  void add(const wchar_t* all) noexcept {
+    for (; *all != L'\0'; ++all) {
+      add(*all);
+    }
+  }
+
+  /// As the C library's start code takes a command line apart: a quotation mark ends an argument unless
+  /// a backslash stands before it, and backslashes are themselves but in front of one.
+  void add_argument(const wchar_t* argument) noexcept {
+    const bool is_plain = *argument != L'\0' && std::wcspbrk(argument, L" \t\n\v\"") == nullptr;
+    if (is_plain) {
+      add(argument);
+      return;
+    }
+    add(L'"');
+    for (;; ++argument) {
+      std::size_t backslashes = 0;
+      for (; *argument == L'\\'; ++argument) {
+        ++backslashes;
+      }
+      const bool is_end = *argument == L'\0';
+      const std::size_t written = is_end              ? 2 * backslashes
+                                  : *argument == L'"' ? 2 * backslashes + 1
+                                                      : backslashes;
+      for (std::size_t i = 0; i != written; ++i) {
+        add(L'\\');
+      }
+      if (is_end) {
+        break;
+      }
+      add(*argument);
+    }
+    add(L'"');
+  }
+
+  bool has_failed() const noexcept { return has_failed_; }
+  wchar_t* data() noexcept { return text_; }
+
+ private:
+  wchar_t* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+  bool has_failed_ = false;
+};
+
+/// The three streams, as handles that a child gets, and the list that says that it gets no others.
+class inherited_streams {
+ public:
+  explicit inherited_streams(const spawn_request& request) noexcept {
+    constexpr ::DWORD names[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
+    const ::HANDLE own = ::GetCurrentProcess();
+    for (int i = 0; i != 3; ++i) {
+      const ::HANDLE from = i == 2 && request.errors_to_output ? own_[1]
+                            : request.streams[i] != no_handle
+                                ? reinterpret_cast<::HANDLE>(request.streams[i])
+                                : ::GetStdHandle(names[i]);
+      if (from == nullptr || from == INVALID_HANDLE_VALUE) {
+        continue;  // a program without a console
+      }
+      if (::DuplicateHandle(own, from, own, &own_[i], 0, TRUE, DUPLICATE_SAME_ACCESS) == 0) {
+        own_[i] = nullptr;
+        error_ = result_of(false, 0);
+        return;
+      }
+      list_[count_++] = own_[i];
+    }
+  }
+  ~inherited_streams() {
+    for (const ::HANDLE each : own_) {
+      if (each != nullptr) {
+        ::CloseHandle(each);
+      }
+    }
+  }
+  inherited_streams(const inherited_streams&) = delete;
+  inherited_streams& operator=(const inherited_streams&) = delete;
+
+  io_result error() const noexcept { return error_; }
+  ::HANDLE stream(int i) const noexcept { return own_[i]; }
+  ::HANDLE* list() noexcept { return list_; }
+  std::size_t bytes() const noexcept { return count_ * sizeof list_[0]; }
+
+ private:
+  ::HANDLE own_[3] = {};
+  ::HANDLE list_[3] = {};
+  std::size_t count_ = 0;
+  io_result error_ = 0;
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t own_process() noexcept {
+  return ::GetCurrentProcessId();
+}
+
+/// Starts it with these attributes, which hold the list of its streams.
+inline io_result start_program(const spawn_request& request, const inherited_streams& streams,
+                               ::LPPROC_THREAD_ATTRIBUTE_LIST attributes, growing_text& line,
+                               void* environment, ::PROCESS_INFORMATION& started) noexcept {
+  const wide_text directory(request.directory != nullptr ? request.directory : "");
+  if (directory.error() != 0) {
+    return directory.error();
+  }
+  ::STARTUPINFOEXW how{};
+  how.StartupInfo.cb = sizeof how;
+  how.StartupInfo.dwFlags = STARTF_USESTDHANDLES;
+  how.StartupInfo.hStdInput = streams.stream(0);
+  how.StartupInfo.hStdOutput = streams.stream(1);
+  how.StartupInfo.hStdError = streams.stream(2);
+  how.lpAttributeList = attributes;
+  // On a busy machine wine loses one of some hundred processes before it has started, and says only that there
+  // was an error of its own.
+  constexpr int most_tries = 4;
+  bool worked = false;
+  for (int i = 0; i != most_tries && !worked; ++i) {
+    worked =
+        ::CreateProcessW(nullptr, line.data(), nullptr, nullptr, TRUE,
+                         EXTENDED_STARTUPINFO_PRESENT | CREATE_UNICODE_ENVIRONMENT, environment,
+                         request.directory != nullptr ? directory.c_str() : nullptr,
+                         &how.StartupInfo, &started) != 0;
+    if (!worked && ::GetLastError() != ERROR_INTERNAL_ERROR) {
+      break;
+    }
+  }
+  return result_of(worked, 0);
+}
+
+THRUM_OUT_OF_LINE io_result signal_group(std::int64_t /*group*/, int /*signal*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result kill_group(std::int64_t /*group*/) noexcept { return not_supported; }
+
+THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t /*group*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result open_terminal(char* /*path*/, std::size_t /*room*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE io_result resize_terminal(handle /*fd*/, unsigned /*rows*/,
+                                            unsigned /*columns*/) noexcept {
+  return not_supported;
+}
+
+THRUM_OUT_OF_LINE bool is_terminal_end(io_result /*result*/) noexcept { return false; }
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) noexcept {
+  if (request.new_group || request.extras != 0 || request.terminal != nullptr) {
+    return not_supported;
+  }
+  growing_text line;
+  for (char* const* each = request.arguments; *each != nullptr; ++each) {
+    const wide_text argument(*each);
+    if (argument.error() != 0) {
+      return argument.error();
+    }
+    if (each != request.arguments) {
+      line.add(L' ');
+    }
+    line.add_argument(argument.c_str());
+  }
+  line.add(L'\0');
+  growing_text environment;
+  for (char* const* each = request.environment; each != nullptr && *each != nullptr; ++each) {
+    const wide_text one(*each);
+    if (one.error() != 0) {
+      return one.error();
+    }
+    environment.add(one.c_str());
+    environment.add(L'\0');
+  }
+  environment.add(L'\0');
+  environment.add(L'\0');
+  auto* const fresh = new (std::nothrow) child_table::child{};
+  inherited_streams streams(request);
+  constexpr std::size_t most_bytes = 256;
+  alignas(std::max_align_t) char memory[most_bytes];
+  auto* const attributes = reinterpret_cast<::LPPROC_THREAD_ATTRIBUTE_LIST>(memory);
+  std::size_t bytes = most_bytes;
+  io_result result = streams.error();
+  if (fresh == nullptr || line.has_failed() || environment.has_failed()) {
+    result = no_memory;
+  }
+  if (result == 0) {
+    result = result_of(::InitializeProcThreadAttributeList(attributes, 1, 0, &bytes) != 0, 0);
+  }
+  if (result < 0) {
+    delete fresh;
+    return result;
+  }
+  ::PROCESS_INFORMATION started{};
+  if (streams.bytes() != 0) {
+    result = result_of(
+        ::UpdateProcThreadAttribute(attributes, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
+                                    streams.list(), streams.bytes(), nullptr, nullptr) != 0,
+        0);
+  }
+  if (result == 0) {
+    result = start_program(request, streams, attributes, line,
+                           request.environment != nullptr ? environment.data() : nullptr, started);
+  }
+  ::DeleteProcThreadAttributeList(attributes);
+  if (result < 0) {
+    delete fresh;
+    return result;
+  }
+  ::CloseHandle(started.hThread);
+  child_table& all = child_table::known();
+  ::AcquireSRWLockExclusive(&all.lock);
+  *fresh = {started.dwProcessId, started.hProcess, 0, all.first};
+  all.first = fresh;
+  ::ReleaseSRWLockExclusive(&all.lock);
+  return started.dwProcessId;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_process(std::int64_t pid) noexcept {
+  return with_child(pid, [&](child_table::child& child) noexcept {
+    const ::HANDLE own = ::GetCurrentProcess();
+    ::HANDLE copy = nullptr;
+    const bool worked =
+        ::DuplicateHandle(own, child.process, own, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0;
+    return result_of(worked, static_cast<io_result>(reinterpret_cast<std::uintptr_t>(copy)));
+  });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle, bool may_block,
+                                                        bool reap, process_end& end) noexcept {
+  ::HANDLE process = nullptr;
+  const ::HANDLE own = ::GetCurrentProcess();
+  io_result result = with_child(pid, [&](child_table::child& child) noexcept {
+    // Of its own: somebody may reap it meanwhile.
+    return result_of(
+        ::DuplicateHandle(own, child.process, own, &process, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0,
+        0);
+  });
+  if (result < 0) {
+    return result;
+  }
+  const ::DWORD waited = ::WaitForSingleObject(process, may_block ? INFINITE : 0);
+  ::DWORD code = 0;
+  ::GetExitCodeProcess(process, &code);
+  ::CloseHandle(process);
+  if (waited != WAIT_OBJECT_0) {
+    return would_block;
+  }
+  child_table& all = child_table::known();
+  ::AcquireSRWLockExclusive(&all.lock);
+  child_table::child** const link = all.find(pid);
+  child_table::child* const found = *link;
+  if (found == nullptr) {
+    result = no_such_process;
+  } else {
+    end = {};
+    (found->killed_by != 0 ? end.signal : end.code) =
+        found->killed_by != 0 ? found->killed_by : static_cast<int>(code);
+    if (reap) {
+      *link = found->next;
+    }
+  }
+  ::ReleaseSRWLockExclusive(&all.lock);
+  if (found != nullptr && reap) {
+    ::CloseHandle(found->process);
+    delete found;
+  }
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, handle,
+                                                          int signal) noexcept {
+  if (signal != 0 && signal != child_table::sigterm && signal != child_table::sigkill) {
+    return invalid;
+  }
+  return with_child(pid, [&](child_table::child& child) noexcept -> io_result {
+    const bool has_ended = ::WaitForSingleObject(child.process, 0) == WAIT_OBJECT_0;
+    if (signal == 0 || has_ended || child.killed_by != 0) {
+      return 0;
+    }
+    constexpr ::UINT as_shells_say = 128;
+    const bool worked =
+        ::TerminateProcess(child.process, as_shells_say + static_cast<::UINT>(signal)) != 0;
+    child.killed_by = worked ? signal : 0;
+    return result_of(worked, 0);
+  });
+}
+
+THRUM_OUT_OF_LINE io_result kill_process(std::int64_t pid, handle child) noexcept {
+  return signal_process(pid, child, child_table::sigkill);
+}
+
+THRUM_OUT_OF_LINE io_result ask_process_to_end(std::int64_t pid, handle child) noexcept {
+  return signal_process(pid, child, child_table::sigterm);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// OS threads: starting and joining one, a word of each, yielding.
+#ifndef THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
+#define THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/detail/os/bystanders.hpp>  // IWYU pragma: export
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
+class thread {
+ public:
+  constexpr thread() noexcept = default;
+  thread(thread&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
+  thread& operator=(thread&& other) noexcept {
+    require_joined();
+    handle_ = other.handle_;
+    other.handle_ = nullptr;
+    return *this;
+  }
+  ~thread() { require_joined(); }
+
+  /// Starts a thread that calls entry(argument). Returns 0, or ERROR_NOT_ENOUGH_MEMORY and leaves `out`
+  /// alone. Allocates and takes locks of the C library.
+  [[nodiscard]] static int start(thread& out, void* (*entry)(void*), void* argument) noexcept;
+
+  /// Blocks until the thread has ended.
+  void join() noexcept;
+
+  /// Whether the thread has ended; if so it is joined.
+  [[nodiscard]] bool try_join() noexcept;
+
+  [[nodiscard]] bool joinable() const noexcept { return handle_ != nullptr; }
+
+ private:
+  void require_joined() const noexcept;
+
+  void* handle_ = nullptr;
+};
+
+/// Starts a thread that calls entry(argument) and is never joined: it may still run when the process
+/// ends. 0 or ERROR_NOT_ENOUGH_MEMORY. Allocates and takes locks of the C library.
+[[nodiscard]] int start_detached_thread(void* (*entry)(void*), void* argument) noexcept;
+
+/// 0: there is no class of threads of which one runs until it sleeps.
+inline int real_time_priority() noexcept { return 0; }
+
+/// Does nothing, as nobody is in such a class.
+inline int set_real_time_priority(int) noexcept { return 0; }
+
+/// A word that each thread has for itself; null at first.
+class thread_key {
+ public:
+  thread_key() noexcept;
+  void* get() const noexcept;
+  void set(const void* word) const noexcept;
+
+ private:
+  unsigned long index_;
+};
+
+/// Lets another thread run that is ready on this processor.
+void yield_thread() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/os/windows/api.hpp>
+
+#include <cstdint>
+#include <new>
+
+#include <process.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a new thread takes over and frees.
+struct thread_start {
+  void* (*entry)(void*);
+  void* argument;
+
+  static unsigned __stdcall run(void* of_start) noexcept {
+    auto* const start = static_cast<thread_start*>(of_start);
+    const thread_start own = *start;
+    delete start;
+    own.entry(own.argument);
+    return 0;
+  }
+
+  /// Null where there is no memory for it.
+  static ::HANDLE begin(void* (*entry)(void*), void* argument) noexcept {
+    auto* const start = new (std::nothrow) thread_start{entry, argument};
+    if (start == nullptr) {
+      return nullptr;
+    }
+    const std::uintptr_t begun =
+        ::_beginthreadex(nullptr, 0, &run, start, STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+    if (begun == 0) {
+      delete start;
+    }
+    return reinterpret_cast<::HANDLE>(begun);
+  }
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(void*),
+                                                   void* argument) noexcept {
+  out.require_joined();
+  const ::HANDLE fresh = thread_start::begin(entry, argument);
+  if (fresh == nullptr) {
+    return ERROR_NOT_ENOUGH_MEMORY;
+  }
+  out.handle_ = fresh;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread::join() noexcept {
+  if (handle_ == nullptr || ::GetThreadId(handle_) == ::GetCurrentThreadId() ||
+      ::WaitForSingleObject(handle_, INFINITE) != WAIT_OBJECT_0) {
+    base::fatal("thread: join of a thread that is not running or is the calling one");
+  }
+  ::CloseHandle(handle_);
+  handle_ = nullptr;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (handle_ == nullptr || ::WaitForSingleObject(handle_, 0) != WAIT_OBJECT_0) {
+    return false;
+  }
+  ::CloseHandle(handle_);
+  handle_ = nullptr;
+  return true;
+}
+
+THRUM_OUT_OF_LINE void thread::require_joined() const noexcept {
+  if (handle_ != nullptr) {
+    base::fatal("thread: a handle was given up before the thread was joined");
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*),
+                                                           void* argument) noexcept {
+  const ::HANDLE fresh = thread_start::begin(entry, argument);
+  if (fresh == nullptr) {
+    return ERROR_NOT_ENOUGH_MEMORY;
+  }
+  ::CloseHandle(fresh);
+  return 0;
+}
+
+THRUM_OUT_OF_LINE thread_key::thread_key() noexcept : index_(::TlsAlloc()) {}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_key::get() const noexcept {
+  return ::TlsGetValue(index_);  // null where the index is none
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
+  ::TlsSetValue(index_, const_cast<void*>(word));
+}
+
+THRUM_OUT_OF_LINE void yield_thread() noexcept { ::SwitchToThread(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_HPP

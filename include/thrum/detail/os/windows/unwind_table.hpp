@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How the caller's registers are found at a place in the code: the tables that the system unwinds by,
+// told in the words of DWARF's call-frame information, which the walk along a stack understands
+// (sched/core/frame_walk.hpp).
+//
+// A function's entry lists what its prologue does, each step with the place behind it. At a place in the
+// body all of that has been done, and the rules follow: where the frame lies from a register on, and
+// where below it the registers do. In an epilogue, where some of it has been undone, they are wrong; the
+// walk checks each step, and says less then.
+//
+// The unwinder of the system may not be called where somebody stands still: it may take locks, and
+// believes what it reads from the stack. This takes no lock and reads the image alone.
+#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
+
+#include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_WINDOWS
+
+#include <thrum/detail/os/unwind_entry.hpp>  // IWYU pragma: export
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Nothing to do: images can be asked for at any time.
+inline void prepare_walks() noexcept {}
+
+/// The file that holds an address; false if none is known to. For handlers, too.
+bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
+
+/// What is written down about the function that holds an address; false if nothing is.
+bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/os/windows/code_image.hpp>
+#include <thrum/detail/os/windows/unwind_table_aarch64.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/unwind_table_x86_64.hpp>   // IWYU pragma: export
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address,
+                                                     code_file& found) noexcept {
+  code_image image;
+  if (!find_code_image(address, image)) {
+    return false;
+  }
+  found.low = image.low;
+  found.high = image.high;
+  found.index = image.unwind_table;
+  return true;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Whether all goroutines of a scheduler are to stand still, and who may say so.
+//
+// One thread at a time has the right to freeze (try_begin_exclusive); making a P takes it, too,
+// since a freeze walks over all Ps. The phase is odd while all are to stand still. An M looks at it
+// when it has taken a P, and when its P is asked to (attention_freeze); it waits for the phase to
+// change. The exit of the process leaves its freeze behind, for good, and whoever needs the right
+// ends it.
+//
+// Invariants
+//   FS1  only the thread that has the right changes the phase, or the one that ends the freeze of
+//        an exit.
+//   FS2  the phase is odd from start() to finish(), and even otherwise.
+#ifndef THRUM_DETAIL_SCHED_CORE_FREEZE_STATE_HPP
+#define THRUM_DETAIL_SCHED_CORE_FREEZE_STATE_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/parts.hpp>
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+class freeze_state {
+ public:
+  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not
+  /// inside.
+  void begin_exclusive() noexcept {
+    while (!try_begin_exclusive()) {
+      release_from_exit();
+      os::sleep_ns(100'000);
+    }
+  }
+  /// False: somebody else freezes, or makes a P.
+  [[nodiscard]] bool try_begin_exclusive() noexcept {
+    return !busy_.exchange(true, acquire);  // [fz.busy <] acquire: as a lock
+  }
+  void end_exclusive() noexcept {
+    busy_.store(false, release);  // [fz.busy >] release: as a lock
+  }
+
+  /// All are to stand still from now on. Returns the phase in which they do. The caller asks each
+  /// P, and passes a heavy fence, before it looks at them.
+  [[nodiscard]] std::uint32_t start() noexcept {
+    const std::uint32_t phase = phase_.load(relaxed) + 1;  // relaxed: written here only (FS1)
+    THRUM_ASSERT(FS2, phase % 2 == 1);
+    phase_.store(phase, release);  // [fz.phase >] release: to all that will wait
+    return phase;
+  }
+  /// They go on.
+  void finish() noexcept {
+    // [fz.phase >] release: what was done meanwhile; relaxed: written here only (FS1)
+    phase_.store(phase_.load(relaxed) + 1, release);
+    os::futex_wake(phase_, INT_MAX);
+  }
+
+  /// The phase, for an M that may have to wait: is_frozen(phase), then wait(phase).
+  std::uint32_t phase() const noexcept {
+    return phase_.load(acquire);  // [fz.phase <] acquire: the next freeze's wish
+  }
+  /// The same for the thread that freezes.
+  std::uint32_t own_phase() const noexcept {
+    return phase_.load(relaxed);  // relaxed: written here only (FS1)
+  }
+  static constexpr bool is_frozen(std::uint32_t phase) noexcept { return phase % 2 != 0; }
+
+  /// Until the phase is another one.
+  void wait(std::uint32_t phase) noexcept {
+    while (this->phase() == phase) {
+      os::futex_wait(phase_, phase, -1);
+    }
+  }
+
+  // ---- the freeze in which the exit of the process holds the goroutines ----
+
+  /// As start(); lasts beyond the caller.
+  [[nodiscard]] std::uint32_t start_for_exit() noexcept {
+    const std::uint32_t phase = start();
+    held_by_exit_.store(true, release);  // [fz.exit >] release: the phase, to release_from_exit()
+    return phase;
+  }
+  bool is_held_by_exit() const noexcept {
+    return held_by_exit_.load(acquire);  // [fz.exit <] acquire: the phase
+  }
+  /// Ends it, if there is one, and gives up the right.
+  THRUM_COLD inline void release_from_exit() noexcept {
+    // [fz.exit <>] acq_rel: one ends it, after the phase was set.
+    if (held_by_exit_.load(relaxed) &&  // relaxed: the exchange decides
+        held_by_exit_.exchange(false, acq_rel)) {
+      finish();
+      end_exclusive();
+    }
+  }
+
+ private:
+  std::atomic<bool> busy_{false};
+  std::atomic<std::uint32_t> phase_{0};
+  std::atomic<bool> held_by_exit_{false};
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Hosts: threads that the library does not own and that run its goroutines for as long as they
+// like, from a main loop of theirs (runtime::poll and its like; how they search is in
+// run/host_loop.hpp).
+//
+// A host brings an M and a P of its own, made when its thread attaches first. The P is one more
+// than procs(): a host that came to an idle list would find it empty just when every processor
+// computes, and the goroutines that may run nowhere else would wait for a slice. Nobody but its
+// thread ever holds that P. So it needs no retaking, and its thread gets no signal: what can be
+// taken from a P that is stuck is taken by thieves, and by the monitor.
+//
+//   away      its thread does something else. The P is in no list, and empty: goroutines and timers
+//             that were left on it went to the others
+//   busy      its thread holds the P: searches, or runs a goroutine
+//   waiting   its thread sleeps, without the P, until there is work or what it waits for comes
+//
+// One of the hosts is the first: slot 0, the thread that attached first. Goroutines may be bound to
+// it before there is a thread at all. When that thread ends, the slot is free for the next that
+// attaches.
+//
+// Invariants
+//   HO1  the P of a host that is away or waits has an empty queue and no timer.
+//   HO2  `busy` counts the hosts that are busy; it changes under the scheduler's lock.
+//   HO3  a goroutine that is bound to a host stands in that host's inbox and in no other queue, but
+//        for the moment in which an M that has found it elsewhere carries it there.
+//   HO4  a note in which a host sleeps is nudged only under a lock under which the host takes the
+//        note back: the inbox's, or the scheduler's. So it may lie on the host's stack.
+//   HO5  if there is a bell, and goroutines are in an inbox that is not closed, then the host sleeps in
+//        its note, or is in a call that looks into the inbox before it ends, or the bell has been rung
+//        since its last call began.
+#ifndef THRUM_DETAIL_SCHED_CORE_HOST_HPP
+#define THRUM_DETAIL_SCHED_CORE_HOST_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/sched/core/g.hpp>
+#include <thrum/detail/sched/core/host_bell.hpp>
+#include <thrum/detail/sched/core/m.hpp>
+#include <thrum/detail/sched/core/memory_source.hpp>
+#include <thrum/detail/sched/core/p.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/sched/queue/scoped.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+/// The goroutines that may run on one thread only, in the order in which they became runnable.
+class host_inbox {
+ public:
+  host_inbox() noexcept = default;
+  explicit host_inbox(host_bell* bell) noexcept : bell_(bell) {}
+
+  /// False: it was closed, and the goroutine may run anywhere.
+  [[nodiscard]] bool push(goroutine& g) noexcept {
+    scoped guard(lock_);
+    if (closed_) {
+      return false;
+    }
+    queue_.push_back(&g);
+    size_.store(queue_.size(), relaxed);  // relaxed: decisive readers hold the lock
+    if (sleeper_ != nullptr) {
+      sleeper_->nudge();  // HO4
+    } else {
+      ring_locked();
+    }
+    return true;
+  }
+
+  /// The host looks into the inbox from now on. What comes later rings once more.
+  void begin_call() noexcept {
+    if (bell_ != nullptr) {
+      scoped guard(lock_);
+      has_rung_ = false;
+    }
+  }
+  /// The host looks no more. What is left was there when it looked for the last time, or it had no
+  /// time for it.
+  void end_call() noexcept {
+    if (bell_ != nullptr) {
+      scoped guard(lock_);
+      if (!queue_.empty()) {
+        ring_locked();
+      }
+    }
+  }
+
+  [[nodiscard]] goroutine* pop() noexcept {
+    if (size() == 0) {
+      return nullptr;
+    }
+    scoped guard(lock_);
+    goroutine* const g = queue_.pop_front();
+    size_.store(queue_.size(), relaxed);  // relaxed: decisive readers hold the lock
+    return g;
+  }
+
+  /// At about this time.
+  std::size_t size() const noexcept {
+    return size_.load(relaxed);  // relaxed: a host that is to sleep asks begin_sleep
+  }
+
+  /// The host sleeps on that note from now on. False: there is something to run.
+  [[nodiscard]] bool begin_sleep(os::note& note) noexcept {
+    scoped guard(lock_);
+    if (!queue_.empty()) {
+      return false;
+    }
+    sleeper_ = &note;
+    return true;
+  }
+  void end_sleep() noexcept {
+    scoped guard(lock_);
+    sleeper_ = nullptr;
+  }
+
+  /// No thread will ever come by: what is here may run anywhere, and what would come.
+  [[nodiscard]] base::intrusive_queue<goroutine> close() noexcept {
+    scoped guard(lock_);
+    closed_ = true;
+    base::intrusive_queue<goroutine> all;
+    all.append(static_cast<base::intrusive_queue<goroutine>&&>(queue_));
+    size_.store(0, relaxed);  // relaxed: decisive readers hold the lock
+    return all;
+  }
+
+ private:
+  /// HO5
+  void ring_locked() noexcept {
+    if (bell_ != nullptr && !has_rung_) {
+      has_rung_ = true;
+      bell_->ring();
+    }
+  }
+
+  host_bell* const bell_ = nullptr;  // of a loop that waits for other things
+  spin_lock lock_{lock_rank::inbox};
+  base::intrusive_queue<goroutine> queue_;
+  os::note* sleeper_ = nullptr;
+  bool closed_ = false;
+  bool has_rung_ = false;  // since the last call began
+  atomic<std::size_t> size_{0};
+};
+
+struct attachments;
+
+struct host_thread {
+  host_thread(runtime_scheduler& scheduler, const upcall_table& upcalls, std::uint32_t m_number,
+              std::uint32_t p_number, std::uint64_t seed, host_bell* bell) noexcept
+      : m(scheduler, upcalls, m_number, seed), p(p_number), inbox(bell) {
+    m.as_host = this;
+    // relaxed: nobody else knows it yet. For ever: a goroutine that leaves goes to g0, which is
+    // where the host decides whether it wants to go on.
+    p.attention.store(attention_host, relaxed);
+  }
+
+  machine m;
+  processor p;
+  host_inbox inbox;
+
+  /// When the thread wants to be back: no slice lasts longer.
+  atomic<std::int64_t> until{no_deadline};
+
+  // -- under the scheduler's lock --
+  os::note* sleeps_on = nullptr;  // null: it does not wait, or somebody has ended that
+  bool wants_work = false;        // that anybody could do
+  bool is_patient = false;        // it looks again soon, whatever it is told
+
+  // -- its thread only, while it is in a call --
+  bool executes = false;  // counted in host_table::executing
+  bool rests = false;     // it sleeps in the note of what its thread waits for
+  /// While it waits for something else it runs nothing but what is bound to it.
+  bool only_bound = false;
+  os::exception_state kept_exceptions{};
+
+  // -- under the lock of host_threads --
+  atomic<attachments*> thread{nullptr};  // null: no thread is attached, or it has ended
+  host_thread* next_of_thread = nullptr;
+  std::uint32_t pins = 0;  // calls that its thread is in
+};
+
+/// The hosts of one scheduler. Functions named `_locked` want the caller to hold the scheduler's
+/// lock.
+class host_table {
+ public:
+  host_table() noexcept = default;
+  host_table(const host_table&) = delete;
+  host_table& operator=(const host_table&) = delete;
+
+  /// Frees them all: nobody comes any more.
+  void clear(memory_source memory) noexcept {
+    for (unsigned i = 0; i < made(); ++i) {
+      memory.destroy(hosts_[i]);
+    }
+    made_.store(0, relaxed);  // relaxed: nobody comes any more
+  }
+
+  unsigned made() const noexcept {
+    return made_.load(acquire);  // [ho.made <] sees the host itself
+  }
+  host_thread& operator[](unsigned i) noexcept { return *hosts_[i]; }
+
+  /// Room is left: made() < traits::max_hosts.
+  void add_locked(host_thread& fresh) noexcept {
+    const unsigned n = made_.load(relaxed);  // relaxed: under the lock
+    hosts_[n] = &fresh;
+    made_.store(n + 1, release);  // [ho.made >] release: the host, to each walk over all of them
+  }
+
+  // ---- busy or not ----
+
+  void begin_locked() noexcept { ++busy_; }
+  void end_locked() noexcept { --busy_; }
+  /// Whether no host runs or has something to run. What is bound to one without a thread runs only if
+  /// another thread of the process comes.
+  bool are_quiet_locked() noexcept {
+    bool quiet = busy_ == 0;
+    for (unsigned i = 0; i < made(); ++i) {
+      quiet = quiet && (hosts_[i]->inbox.size() == 0 ||
+                        // relaxed: a thread that attaches is one that the caller counts
+                        hosts_[i]->thread.load(relaxed) == nullptr);
+    }
+    return quiet;
+  }
+
+  /// Hosts that run goroutines at this moment.
+  std::uint32_t executing() const noexcept {
+    return executing_.load(
+        seq_cst);  // [ho.exec =] by the monitor, after it has said that it sleeps
+  }
+  void begin_executing() noexcept {
+    // [ho.exec =] seq_cst: before the look whether the monitor sleeps
+    executing_.fetch_add(1, seq_cst);
+  }
+  void end_executing() noexcept {
+    executing_.fetch_sub(1, seq_cst);  // [ho.exec =] seq_cst: as in begin_executing
+  }
+
+  // ---- waiting ----
+
+  void begin_wait_locked(host_thread& h, os::note& note, bool wants_work,
+                         bool is_patient) noexcept {
+    h.sleeps_on = &note;
+    h.wants_work = wants_work;
+    h.is_patient = is_patient;
+    waiting_ += wants_work ? 1 : 0;
+  }
+  void end_wait_locked(host_thread& h) noexcept {
+    waiting_ -= h.sleeps_on != nullptr && h.wants_work ? 1 : 0;
+    h.sleeps_on = nullptr;
+  }
+  /// One that waits for work comes back, as one that searches: it has got a unit of
+  /// idle_set::spinning from the caller. False: none waits.
+  bool wake_one_locked() noexcept {
+    for (unsigned i = 0; waiting_ != 0; ++i) {
+      host_thread& h = *hosts_[i];
+      os::note* const note = h.sleeps_on;
+      if (note != nullptr && h.wants_work) {
+        end_wait_locked(h);
+        h.m.spinning = true;
+        note->nudge();  // HO4
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// A request for a search stands that no host was woken for: those that would wait without limit come
+  /// back to find it, and are patient from then on.
+  void nudge_impatient_locked() noexcept {
+    for (unsigned i = 0; i < made(); ++i) {
+      host_thread& h = *hosts_[i];
+      if (h.sleeps_on != nullptr && h.wants_work && !h.is_patient) {
+        h.sleeps_on->nudge();  // HO4
+      }
+    }
+  }
+
+  // ---- the end ----
+
+  bool has_stopped() const noexcept {
+    return stopped_.load(acquire);  // [ho.stop <] acquire: the end of all goroutines
+  }
+  /// All goroutines have ended: each host comes back from its call.
+  void stop_locked() noexcept {
+    stopped_.store(true, release);  // [ho.stop >] release: the end of all goroutines
+    for (unsigned i = 0; i < made(); ++i) {
+      if (os::note* const note = hosts_[i]->sleeps_on) {
+        note->nudge();
+      }
+    }
+  }
+
+ private:
+  host_thread* hosts_[traits::max_hosts] = {};
+  atomic<unsigned> made_{0};
+  unsigned busy_ = 0;
+  unsigned waiting_ = 0;
+  atomic<std::uint32_t> executing_{0};
+  atomic<bool> stopped_{false};
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

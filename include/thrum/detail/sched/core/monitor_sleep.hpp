@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The sleep of the monitor, and who ends it.
+//
+// Two protocols, each of the same form: one side writes, then looks at what the other side writes
+// before it looks at what this side has written. So one of them sees the other.
+//   idle    the monitor sets `asleep`, then looks whether all Ps idle and no half of a fork is on offer;
+//           a P leaves the idle list, or a goroutine without a P offers a half, and then looks at
+//           `asleep`.
+//   timers  the monitor writes until when it sleeps, then looks at the timers of busy Ps; a thread
+//           that arms a timer puts it into its heap, then looks at `until`.
+//
+// Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
+// Fences of [mon.until]: stop_in_handler.
+#ifndef THRUM_DETAIL_SCHED_CORE_MONITOR_SLEEP_HPP
+#define THRUM_DETAIL_SCHED_CORE_MONITOR_SLEEP_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+class monitor_sleep {
+ public:
+  // ---- everybody ----
+
+  /// Whatever it sleeps for.
+  void wake() noexcept { note_.wake(); }
+
+  /// A P has left the idle list.
+  void wake_if_all_idle() noexcept {
+    // [mon.sleep =] seq_cst: after the P left the idle list; pairs with the monitor's own store
+    // before it looks at the list.
+    if (asleep_.load(seq_cst)) [[unlikely]] {
+      note_.wake();
+    }
+  }
+
+  /// A goroutine is going on that computes for long: the monitor must be there when a timer of its
+  /// P is due. For others the monitor's rounds are enough.
+  void wake_for(std::int64_t when) noexcept {
+    constexpr std::int64_t slack = 100'000;
+    // [mon.until =] seq_cst: the timer is in its heap; pairs with the monitor's store before its
+    // look.
+    if (until_.load(seq_cst) - slack > when) {
+      note_.wake();
+    }
+  }
+
+  /// For display.
+  bool is_asleep() const noexcept {
+    return asleep_.load(relaxed);  // relaxed: a figure for display
+  }
+
+  // ---- the monitor ----
+
+  /// It will sleep until then at the most; it looks at the timers after this.
+  void plan(std::int64_t until) noexcept {
+    // [mon.until =] seq_cst: before the look at the timers; a thread that arms one later wakes us.
+    until_.exchange(until, seq_cst);
+  }
+  /// The same once it has looked: `until` is no later than planned.
+  void shorten_plan(std::int64_t until) noexcept {
+    until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
+  }
+  void end_plan() noexcept {
+    until_.store(0, relaxed);  // relaxed: nobody needs to wake us
+  }
+
+  /// False: nobody has woken it in that time.
+  [[nodiscard]] bool sleep_for(std::int64_t ns) noexcept { return note_.sleep_for(ns); }
+  void sleep() noexcept { note_.sleep(); }
+  /// Before the next sleep, unless the scheduler closes.
+  void clear() noexcept { note_.clear_while_woken(); }
+
+  /// It is about to sleep while all Ps idle; it looks at the list after this.
+  void announce_idle_sleep() noexcept {
+    // [mon.sleep =] seq_cst: before the look at the list; a P that leaves it then sees the flag.
+    asleep_.exchange(true, seq_cst);
+    traits::fence(seq_cst);  // [mon.sleep =] the flag before the look
+  }
+  void end_idle_sleep() noexcept {
+    asleep_.exchange(false, seq_cst);  // [mon.sleep =] seq_cst: awake again
+  }
+
+ private:
+  os::note note_;
+  atomic<bool> asleep_{false};
+  /// 0 while it is awake.
+  atomic<std::int64_t> until_{0};
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

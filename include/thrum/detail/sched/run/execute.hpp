@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The step from g0 to a goroutine. The steps between goroutines are in switch.hpp.
+#ifndef THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
+#define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
+
+#include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
+#include <thrum/detail/sched/run/frozen.hpp>
+#include <thrum/detail/sched/run/switch.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// g0 -> goroutine. Returns when a goroutine of this M finds no successor.
+inline void execute(machine& m, goroutine& g) noexcept {
+  wait_if_frozen(m);
+  m.g = &g;
+  g.status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
+  m.p->counts.switches.add();
+  if constexpr (THRUM_EXCEPTIONS) {
+    *m.exceptions = g.exceptions;
+  }
+  g.flags |= g_started;
+  base::before_switch(m.context, g.context, false);
+  // relaxed: the queue published it
+  arch::switch_stack(&m.g0_sp, g.sp.load(relaxed), &m);
+  arrive(m, m.context);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The thread of an M: what it has to set up before it runs goroutines, and to take down afterwards.
+#ifndef THRUM_DETAIL_SCHED_RUN_M_MAIN_HPP
+#define THRUM_DETAIL_SCHED_RUN_M_MAIN_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/current.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/run/loop.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The life of an M's thread.
+inline void* m_main(void* argument) noexcept {
+  auto& m = *static_cast<machine*>(argument);
+  runtime_scheduler& scheduler = *m.scheduler;
+  const scheduler_config& config = scheduler.config();
+  set_current_m(&m);
+  os::this_threads_exit_watch().watch(config.exit_hook);
+#if THRUM_CHECKS
+  may_lock.store(&is_lock_allowed, relaxed);  // relaxed: a constant once set
+#endif
+  m.exceptions = os::thread_exception_state();
+  m.error_number = os::thread_error_number();
+  base::context_adopt(m.context);
+
+  base::message<32> name;
+  name.append(config.name).append("/").append(std::uint64_t{m.id});
+  name.append(std::string_view("\0", 1));
+  os::set_thread_name(name.view().data());
+  m.for_signals.open(m.interruption);
+  m.self.open();  // from here on others interrupt it
+  if (config.thread_started != nullptr) {
+    config.thread_started(config.user, m.id);
+  }
+  goroutine* const first = first_goroutine(m);
+  scheduler.creator.lower_own_priority();
+  run_goroutines(m, first);
+  if (config.thread_stopping != nullptr) {
+    config.thread_stopping(config.user, m.id);
+  }
+  os::this_threads_exit_watch().forget();
+  m.self.close();
+  m.for_signals.close();
+  set_current_m(nullptr);
+  return nullptr;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

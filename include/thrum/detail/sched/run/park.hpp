@@ -1,0 +1,470 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The ways in which a goroutine gives up the processor: park, wait, sleep, yield, preemption.
+//
+// Everything above this floor that blocks does so by wait(), wait_for_ever() or sleep_until(): an object
+// that keeps wait points, under its own lock. park() itself is for what has no lock. A caller that is not a
+// goroutine blocks its thread in the same functions.
+#ifndef THRUM_DETAIL_SCHED_RUN_PARK_HPP
+#define THRUM_DETAIL_SCHED_RUN_PARK_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/sched/core/host_threads.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/sched/run/arm.hpp>
+#include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/switch.hpp>
+#include <thrum/detail/sched/run/wait_point.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+static_assert(no_deadline == timer_heap<traits>::never);
+
+/// Called for each goroutine that is about to park, if it is set: see debug/mutex_watch.hpp.
+inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{
+    nullptr};
+
+// ---- park --------------------------------------------------------------------------------------
+
+/// park(), in one piece with its caller: for wait_for_ever(). That two goroutines may then have left by calls
+/// of different functions costs nothing: where what they wait on differs, the returns of one of the functions
+/// above are mispredicted in any case (a request and a reply of two types: 79 ns so, 80 by one function).
+THRUM_INLINE void park_inlined(section& here, wait_reason reason, commit_function commit,
+                               void* argument) noexcept {
+  machine& m = here.this_m();
+  goroutine& g = *m.g;
+  g.reason.store(reason, relaxed);  // relaxed: only for display
+  // relaxed: only for display
+  g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
+  g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
+  here.moved_to(leave(m, take_next(m), commit, argument));
+}
+
+/// Parks the running goroutine. `commit` publishes it, once its stack is left; the code
+/// that takes it out again calls ready(). Returns when that has happened; `here` is then on the M
+/// that it runs on.
+inline void park(section& here, wait_reason reason, commit_function commit,
+                 void* argument) noexcept {
+  park_inlined(here, reason, commit, argument);
+}
+
+// ---- cancellation ------------------------------------------------------------------------------
+
+/// May this wait be cancelled? Not while an exception unwinds the stack: the cancellation would
+/// throw another one out of a destructor.
+THRUM_INLINE bool may_cancel(const machine& m) noexcept {
+  if (m.g->uncancellable != 0) [[unlikely]] {
+    return false;
+  }
+  if constexpr (THRUM_EXCEPTIONS) {
+    return m.exceptions->uncaught == 0;
+  } else {
+    return true;
+  }
+}
+
+/// Must a wait that may be cancelled end at once?
+THRUM_INLINE bool must_exit(const machine& m) noexcept {
+  // [s.stop =] g.withdrawable before the flag; pairs with stop()'s heavy one
+  traits::light_fence();
+  return m.g->exiting || m.scheduler->ending.has_begun();
+}
+
+/// W4: the point may be forgotten once this has returned.
+THRUM_INLINE void end_withdrawable(goroutine& g, wake_cause cause) noexcept {
+  g.withdrawable.store(nullptr, relaxed);  // relaxed: ordered by the fence of [s.stop]
+  traits::light_fence();                   // [s.stop =] cleared before the announcement is read
+  g.scheduler->ending.wait_for_looks();
+  if (cause == wake_cause::cancelled) {
+    g.exiting = true;
+  }
+}
+
+// ---- wait --------------------------------------------------------------------------------------
+
+struct wait_options {
+  wait_reason reason = wait_reason::none;
+  bool cancellable = true;
+  std::int64_t deadline = no_deadline;
+};
+
+template <class Lock>
+bool commit_unlock(machine&, goroutine&, void* lock) noexcept {
+  static_cast<Lock*>(lock)->unlock();
+  return true;
+}
+
+/// A goroutine's timer has ended a wait that had a deadline.
+inline void time_out(basic_timer<traits>& timer, bool first) noexcept {
+  auto& g = static_cast<goroutine&>(timer);
+  wait_point& point = *g.timed_point;
+  if (withdraw_in_time(point)) {
+    ready(g, first);  // of those that are due together, the others queue up in their order
+  }
+}
+
+template <class Lock>
+struct timed_commit {
+  Lock* held;
+  std::int64_t deadline;
+};
+
+template <class Lock>
+bool commit_arm_and_unlock(machine& m, goroutine& g, void* argument) noexcept {
+  const auto timed = *static_cast<timed_commit<Lock>*>(argument);
+  g.fire = &time_out;
+  const auto added = m.p->timers.add(g, timed.deadline);
+  timed.held->unlock();
+  announce_timer(m, added, timed.deadline);
+  return true;
+}
+
+/// The time from `now` to a deadline that may be further back than can be counted.
+constexpr std::int64_t time_left(std::int64_t deadline, std::int64_t now) noexcept {
+  return deadline <= now ? 0 : deadline - now;
+}
+
+/// Whether a host runs goroutines while it waits so: not for locks, which their holders want back.
+constexpr bool may_help(wait_reason reason) noexcept {
+  return reason != wait_reason::mutex_lock && reason != wait_reason::shared_mutex_lock &&
+         reason != wait_reason::shared_mutex_lock_shared && reason != wait_reason::once_wait;
+}
+
+/// An OS thread waits; one that is a host runs goroutines meanwhile.
+THRUM_COLD inline void wait_as_thread(wait_point& point, std::int64_t deadline,
+                                      wait_reason reason) noexcept {
+  auto ended = help_end::none;
+  // [ho.help <] acquire: nothing is published by it
+  if (auto* const help = os::process_wide<host_threads>::get().help.load(acquire);
+      help != nullptr && may_help(reason)) [[unlikely]] {
+    ended = help(point.note, deadline);
+  }
+  if (ended == help_end::event) {
+    return;
+  }
+  if (deadline == no_deadline) {
+    point.note.sleep();
+    return;
+  }
+  if (point.note.sleep_for(time_left(deadline, traits::now()))) {
+    return;
+  }
+  if (!withdraw_in_time(point)) {
+    point.note.sleep();
+  }
+}
+
+/// A wait until_stopped: shows its point to the watch, waits by blocked(deadline), hides it. The lock
+/// is held. If the stop was requested before, the point is taken out here.
+template <class Lock, class Blocked>
+THRUM_COLD wake_cause wait_watched(section& here, wait_point& point, Lock& held,
+                                   Blocked blocked) noexcept {
+  stop_watch& stop = *current_stop_watch(here);
+  const bool shown = stop.show(point);
+  if (!shown && point.withdraw(point, true) == withdrawal::done) {
+    settle(point, wake_cause::timed_out);
+    held.unlock();
+    return wake_cause::timed_out;
+  }
+  blocked(stop.deadline);
+  if (shown) {
+    stop.hide(point);
+  }
+  return point.cause.load(relaxed);  // relaxed: written before we were woken
+}
+
+/// The running goroutine parks until it is woken, or its timer ends the wait.
+template <class Lock>
+void park_until(section& here, wait_reason reason, wait_point& point, Lock& held,
+                std::int64_t deadline) noexcept {
+  timed_commit<Lock> timed{&held, deadline};
+  goroutine& g = *here.this_m().g;
+  g.timed_point = &point;
+  park(here, reason, &commit_arm_and_unlock<Lock>, &timed);
+  timer_heap<traits>::remove(g);
+}
+
+/// The first half of a wait of a goroutine whose point is linked. False: it was cancelled, and the lock
+/// is released.
+template <class Lock>
+THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool cancellable) noexcept {
+  goroutine& g = *m.g;
+  // relaxed: set before there are goroutines
+  if (const auto observe = observe_park.load(relaxed)) [[unlikely]] {
+    observe(g.id, g.name);
+  }
+  if (!cancellable) {
+    return true;
+  }
+  // [s.stop >] release: the linked point, to the thread that stops the runtime.
+  g.withdrawable.store(&point, release);
+  // If it cannot be withdrawn, somebody is about to wake it.
+  if (!must_exit(m) || point.withdraw(point, true) != withdrawal::done) [[likely]] {
+    return true;
+  }
+  settle(point, wake_cause::cancelled);
+  held.unlock();
+  end_withdrawable(g, wake_cause::cancelled);
+  return false;
+}
+
+/// And the last: why it has ended.
+THRUM_INLINE wake_cause end_wait(goroutine& g, wait_point& point, bool cancellable) noexcept {
+  const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
+  if (cancellable) {
+    end_withdrawable(g, cause);
+  }
+  return cause;
+}
+
+/// wait(), for a goroutine, without a deadline, that may be cancelled. In one piece with its caller where
+/// that is a hot path: options and a section that lie in memory cost more than what is done with them.
+template <class Lock>
+THRUM_INLINE wake_cause wait_for_ever(section& here, machine& m, wait_point& point, Lock& held,
+                                      wait_reason reason) noexcept {
+  goroutine& g = *m.g;
+  const bool cancellable = may_cancel(m);
+  if (!begin_wait(m, point, held, cancellable)) [[unlikely]] {
+    return wake_cause::cancelled;
+  }
+  park_inlined(here, reason, &commit_unlock<Lock>, &held);
+  return end_wait(g, point, cancellable);
+}
+
+/// W2 and W4 of wait_point.hpp. The caller holds `held`, has linked `point` and set its `g` from
+/// `here` (null for a thread); the lock is released. Returns why the wait has ended; `cancelled`
+/// obliges the caller to throw goroutine_exit, outside of the section.
+template <class Lock>
+wake_cause wait(section& here, wait_point& point, Lock& held,
+                const wait_options& options) noexcept {
+  machine* const m = here.m();
+  // Before the stop can find the point: it may go through the gate at once. A selection is won
+  // without a look at its objects.
+  if (options.deadline != no_deadline && point.selection == nullptr) {
+    point.gate.open();
+  }
+  if (m == nullptr) [[unlikely]] {
+    if (options.deadline == until_stopped) {
+      return wait_watched(here, point, held, [&](std::int64_t deadline) noexcept {
+        held.unlock();
+        wait_as_thread(point, deadline, options.reason);
+      });
+    }
+    held.unlock();
+    wait_as_thread(point, options.deadline, options.reason);
+    return point.cause.load(relaxed);  // relaxed: written before we were woken
+  }
+  if (options.deadline == no_deadline && options.cancellable) [[likely]] {
+    return wait_for_ever(here, *m, point, held, options.reason);
+  }
+  goroutine& g = *m->g;
+  const bool cancellable = options.cancellable && may_cancel(*m);
+  if (!begin_wait(*m, point, held, cancellable)) [[unlikely]] {
+    return wake_cause::cancelled;
+  }
+  if (options.deadline == no_deadline) [[likely]] {
+    park(here, options.reason, &commit_unlock<Lock>, &held);
+  } else if (options.deadline != until_stopped) {
+    park_until(here, options.reason, point, held, options.deadline);
+  } else {
+    wait_watched(here, point, held, [&](std::int64_t deadline) noexcept {
+      if (deadline == no_deadline) {
+        park(here, options.reason, &commit_unlock<Lock>, &held);
+      } else {
+        park_until(here, options.reason, point, held, deadline);
+      }
+    });
+  }
+  return end_wait(g, point, cancellable);
+}
+
+// ---- sleep -------------------------------------------------------------------------------------
+
+/// A sleeper waits on a lock of its own; only its timer or a stop ends the wait.
+inline withdrawal withdraw_sleeper(wait_point& point, bool locked) noexcept {
+  return unlink_under(*static_cast<spin_lock*>(point.object), locked, [&]() noexcept {
+    const bool asleep = point.linked;
+    point.linked = false;
+    return asleep;
+  });
+}
+
+/// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
+/// or `cancelled` as wait() does. However far that is, the sleeper will wake: it is no deadlock.
+/// A sleep until_stopped ends with the watch of the caller.
+inline wake_cause sleep_until(std::int64_t deadline) noexcept {
+  if (deadline > until_stopped) {
+    deadline = latest_moment;
+  }
+  section here;
+  if (here.m() == nullptr && deadline != until_stopped) {
+    // Looked at once: inside blocking() a virtual clock stands.
+    os::sleep_ns(time_left(deadline, traits::now()));
+    return wake_cause::notified;
+  }
+  spin_lock own{lock_rank::sleeper};
+  wait_point point;
+  point.g = here.g();
+  point.object = &own;
+  point.withdraw = &withdraw_sleeper;
+  point.linked = true;
+  own.lock();
+  const wake_cause cause = wait(here, point, own, {wait_reason::sleep, true, deadline});
+  return cause == wake_cause::cancelled ? cause : wake_cause::notified;
+}
+
+// ---- yield and preemption ----------------------------------------------------------------------
+
+inline bool commit_to_global(machine& m, goroutine& g, void*) noexcept {
+  if ((g.flags & g_on_host) != 0) [[unlikely]] {
+    ready_on_host(g);
+    return true;
+  }
+  // [g.status >] release: where its stack was left. If this M has no P, no freeze has stopped it.
+  g.status.store(g_status::runnable, release);
+  m.scheduler->queue_for(g).push_back(g);
+  m.scheduler->wake_processor();
+  return true;
+}
+
+/// As commit_to_global, for a goroutine that gives way.
+inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
+  if ((g.flags & g_on_host) != 0) [[unlikely]] {
+    ready_on_host(g);
+    return true;
+  }
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  if (is_in_background(g)) [[unlikely]] {
+    m.scheduler->background.push_back(g);
+  } else {
+    m.scheduler->global.push_behind(g);
+  }
+  m.scheduler->wake_processor();
+  return true;
+}
+
+inline bool commit_unlock_global(machine& m, goroutine&, void*) noexcept {
+  m.scheduler->global.lock().unlock();
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+  return true;
+}
+
+/// Puts the running goroutine at the tail of the global queue, or of the background queue, and lets g0
+/// choose.
+THRUM_COLD inline machine& yield_slow(machine& m) noexcept {
+  return leave(m, static_cast<goroutine*>(nullptr), &commit_to_global, nullptr);
+}
+
+/// For a goroutine that yields while something is asked of its P.
+THRUM_COLD inline machine& yield_asked(machine& m) noexcept {
+  if (!is_alone_in_background(m)) {
+    return yield_slow(m);
+  }
+  begin_slice(*m.p);  // every 61st looks further
+  return m;
+}
+
+/// One that yields and finds nobody has had a turn: there may be something in the background.
+THRUM_COLD inline void count_turn(processor& p) noexcept { begin_slice(p); }
+
+/// The running goroutine gives way and lets g0 choose.
+THRUM_COLD inline machine& give_way(machine& m) noexcept {
+  return leave(m, static_cast<goroutine*>(nullptr), &commit_behind, nullptr);
+}
+
+/// Gosched: to the tail of the global queue, if anything else can run here. One of background priority
+/// goes to its own queue, by yield_slow (BG2).
+///
+/// The queue's lock is held from the look at its head until the goroutine has left its stack, so
+/// one acquisition serves both taking the successor and queueing the predecessor.
+inline void yield(section& here) noexcept {
+  machine& m = here.this_m();
+  processor& p = *m.p;
+  runtime_scheduler& scheduler = *m.scheduler;
+  if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+    here.moved_to(yield_asked(m));
+    return;
+  }
+  if (p.timers.size() != 0 && ++p.timer_ticks >= traits::timer_check_interval) [[unlikely]] {
+    p.timer_ticks = 0;
+    bool ran = false;
+    run_timers(m, p, ran);
+  }
+  goroutine* next = nullptr;
+  if (!global_turn(p)) [[likely]] {
+    next = take_local(m);
+  } else if (is_turn_of_g0(m)) {
+    here.moved_to(yield_slow(m));
+    return;
+  }
+  scheduler.global.lock().lock();
+  if (next == nullptr) {
+    // One at a time: the lock is needed anyway, and the way over the ring costs another exchange.
+    next = scheduler.global.pop_locked();
+    if (next != nullptr) {
+      begin_slice(p);
+    } else {
+      scheduler.global.lock().unlock();
+      if ((next = take_local(m)) == nullptr) {
+        count_turn(p);
+        return;
+      }
+      scheduler.global.lock().lock();
+    }
+  }
+  goroutine& g = *m.g;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  scheduler.global.push_back_locked(g);
+  here.moved_to(leave(m, next, &commit_unlock_global, nullptr));
+}
+
+/// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P
+/// may not be its own any more, which is a reason to come.
+THRUM_NOINLINE inline bool is_preemption_asked() noexcept {
+  const machine* const m = current_m();
+  return m != nullptr && m->p != nullptr &&
+         (m->p->attention.load(relaxed) != 0 ||            // relaxed: seen next time
+          m->retake.load(relaxed) != retake_state::none);  // relaxed: seen next time
+}
+
+/// Does what is asked of the P that runs this goroutine. Returns the M that it runs on afterwards.
+inline machine& attend_running(machine& m) noexcept {
+  return m.scheduler->upcalls().serve_running(m);
+}
+
+/// leave_at_once(), when something is asked of the P.
+THRUM_COLD inline void attend_and_leave(machine& m) noexcept { leave_scheduler(attend_running(m)); }
+
+/// The end of an operation that began by enter_scheduler_at_once: a preemption point, as below.
+THRUM_INLINE void leave_at_once(machine& m) noexcept {
+  if (m.p->attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+    attend_and_leave(m);
+    return;
+  }
+  leave_scheduler(m);
+}
+
+/// The cooperative preemption point at the end of an operation: a load and a branch when nobody
+/// asks for the P, nothing on a foreign thread.
+inline void preemption_point(section& here) noexcept {
+  machine* const m = here.m();
+  // relaxed: seen next time if missed
+  if (m != nullptr && m->p->attention.load(relaxed) != 0) [[unlikely]] {
+    here.moved_to(attend_running(*m));
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

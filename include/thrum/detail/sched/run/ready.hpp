@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// ready(g): a parked or new goroutine may run.
+//
+// On a P of its own runtime it goes to runnext, so that what was just made runnable runs next, on
+// a warm cache, and inherits the rest of the time slice; the one that stood there goes to the
+// ring's tail. From any other thread it goes to the global queue. One of background priority goes to
+// the queue of those, wherever it is made ready (background.hpp).
+//
+// Is an idle P worth waking for it? For a goroutine in the ring: yes, it waits behind another. For
+// one in runnext it depends: a pair that hands the processor back and forth needs no other P, a
+// producer that goes on computing does. Waking costs 16 us, a hand-off 20 ns, so the P learns:
+// see processor::wake_credit.
+#ifndef THRUM_DETAIL_SCHED_RUN_READY_HPP
+#define THRUM_DETAIL_SCHED_RUN_READY_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/core/current.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Puts goroutines into the tail of the P's ring, what does not fit to the global queue.
+inline void push_to_ring(machine& m, goroutine& g) noexcept {
+  auto overflow = m.p->queue.push(&g);
+  if (!overflow.empty()) [[unlikely]] {
+    m.scheduler->global.append(static_cast<decltype(overflow)&&>(overflow));
+  }
+}
+
+/// The P spends a credit on waking an idle P for its runnext, if somebody idles and nobody spins.
+inline void wake_for_runnext(machine& m) noexcept {
+  auto& credit = m.p->wake_credit;
+  // relaxed: only a heuristic; thieves and the monitor may overwrite it
+  const std::uint32_t left = credit.load(relaxed);
+  if (left != 0 && m.scheduler->idle.claim_wake()) [[unlikely]] {
+    if (m.scheduler->wake_claimed()) {
+      credit.store(left - 1, relaxed);  // relaxed: only a heuristic
+    }
+  }
+}
+
+/// Makes a goroutine runnable that may run on one host only. From any thread.
+THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  scheduler.visitors_from_outside.enter();
+  if (!g.bound->as_host->inbox.push(g)) {
+    g.bound = nullptr;
+    g.flags &= static_cast<std::uint8_t>(~(g_bound | g_on_host));
+    scheduler.queue_for(g).push_back(g);
+    scheduler.wake_processor();
+  }
+  scheduler.visitors_from_outside.leave();
+}
+
+/// Makes a goroutine runnable that stands in no P's queue. From any thread.
+THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
+  if ((g.flags & g_on_host) != 0) {
+    ready_on_host(g);
+    return;
+  }
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  scheduler.visitors_from_outside.enter();      // as in ready_elsewhere
+  scheduler.background.push_back(g);
+  scheduler.wake_processor();
+  scheduler.visitors_from_outside.leave();
+}
+
+/// To the tail of the ring, with a wake-up if an idle P may take it.
+THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
+  push_to_ring(m, g);
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+}
+
+/// Makes g runnable on the P that m holds: it runs as soon as the running one parks.
+THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
+    return;
+  }
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
+    ready_behind(m, *kicked);
+  } else if (m.scheduler->has_other_ps()) {
+    wake_for_runnext(m);
+  }
+}
+
+/// The same. `next`: as above; else it goes behind the others.
+inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
+  if (next) {
+    ready_next(m, g);
+    return;
+  }
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
+    return;
+  }
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  ready_behind(m, g);
+}
+
+/// Makes g runnable from a thread that holds no P of g's runtime.
+inline void ready_elsewhere(goroutine& g) noexcept {
+  if ((g.flags & g_apart) != 0) [[unlikely]] {
+    ready_apart(g);
+    return;
+  }
+  runtime_scheduler& scheduler = *g.scheduler;
+  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  scheduler.visitors_from_outside.enter();
+  scheduler.global.push_back(g);
+  scheduler.wake_processor();
+  scheduler.visitors_from_outside.leave();
+}
+
+/// Makes goroutines of one runtime runnable, in their order: the first one next. From any thread;
+/// their status says so already. From here on they may run, end, and be gone.
+inline void ready_all(runtime_scheduler& scheduler,
+                      base::intrusive_queue<goroutine>&& gs) noexcept {
+  machine* const m = current_m();
+  if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
+    scheduler.visitors_from_outside.enter();  // as in ready_elsewhere
+    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
+    scheduler.wake_processor();
+    scheduler.visitors_from_outside.leave();
+    return;
+  }
+  if (goroutine* const kicked = m->p->queue.exchange_runnext(gs.pop_front())) {
+    push_to_ring(*m, *kicked);
+  }
+  m->p->queue.push_batch(gs);
+  if (!gs.empty()) {
+    scheduler.global.append(static_cast<decltype(gs)&&>(gs));
+  }
+  if (scheduler.has_other_ps()) {
+    scheduler.wake_processor();
+  }
+}
+
+/// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.
+/// From here on the goroutine may run, end, and be gone.
+inline void ready(goroutine& g, bool next = true) noexcept {
+  machine* const m = current_m();
+  if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {
+    ready_on(*m, g, next);
+  } else {
+    ready_elsewhere(g);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

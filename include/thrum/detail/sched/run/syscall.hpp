@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Entering and leaving a call that may block the thread.
+//
+// The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
+// if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
+// instead and hands the P to another M. An M that comes back and finds its P gone looks for an idle
+// one, or for one that another has left behind in the same way; if there is none, its goroutine
+// goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
+// calls of 1 ms on two Ps come back 0.3 ms later.)
+//
+// Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
+//
+// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
+// word decides; that saves one of two atomic operations and costs states in which a goroutine runs
+// without a P, which every reader of the status must then tolerate.
+#ifndef THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
+#define THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/park.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The running goroutine is about to block its thread. Called inside.
+inline void enter_syscall(machine& m) noexcept {
+  processor& p = *m.p;
+  m.g->status.store(g_status::syscall, relaxed);  // relaxed: only for display
+  m.old_p = &p;
+  m.p = nullptr;
+  // [p.status >] release: everything we did with the P, to the thread that takes it.
+  p.status.store(p_status::syscall, release);
+  m.scheduler->monitor.wake_if_all_idle();
+}
+
+/// Takes the P from an M that is in a call with it. False: none is.
+inline bool take_from_syscall(machine& m, processor& p) noexcept {
+  auto expected = p_status::syscall;
+  // [p.status <] acquire: what its earlier holders did; SY1. relaxed: the monitor has it
+  if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
+    return false;
+  }
+  m.p = &p;
+  p.m.store(&m, relaxed);  // relaxed: for the monitor's display
+  p.syscall_tick.add();
+  return true;
+}
+
+/// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
+THRUM_COLD inline machine& regain_p(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor* p;
+  {
+    scoped guard(scheduler.idle.lock());
+    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
+    p = scheduler.idle.take_p_locked();
+  }
+  if (p != nullptr) {
+    scheduler.acquire_p(m, *p);
+    show_priority(*p, *m.g);
+    begin_slice(*p);
+    scheduler.monitor.wake_if_all_idle();
+    return m;
+  }
+  // What the monitor would do a moment later.
+  const unsigned n = scheduler.ps.live();
+  for (unsigned i = 0; i != n; ++i) {
+    processor& other = scheduler.ps[i];
+    // relaxed: only a hint
+    if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
+      scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: the other M for this one
+      show_priority(other, *m.g);
+      bool ran = false;
+      run_timers(m, other, ran);
+      // A P that only ever went from one call to the next would keep the others waiting.
+      return other.queue.empty() && scheduler.global.empty() ? m : yield_slow(m);
+    }
+  }
+  return yield_slow(m);
+}
+
+/// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
+inline machine& exit_syscall(machine& m) noexcept {
+  goroutine& g = *m.g;
+  // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
+  // that counts as blocked.
+  machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
+  g.status.store(g_status::running, relaxed);  // relaxed: only for display
+  if (is_in_background(g)) [[unlikely]] {
+    show_priority(*here.p, g);  // others may have had this P
+  }
+  // relaxed: seen next time if missed
+  return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

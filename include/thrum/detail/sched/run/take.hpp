@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What a P has to run without searching: its runnext and ring, its share of the global queue, its
+// due timers. find_work.hpp asks them first, one by one; a goroutine that leaves the processor asks
+// them on its own stack (switch.hpp).
+//
+// A time slice begins with each of these but runnext: what comes from there shares the slice of its
+// predecessor.
+#ifndef THRUM_DETAIL_SCHED_RUN_TAKE_HPP
+#define THRUM_DETAIL_SCHED_RUN_TAKE_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
+#include <thrum/detail/base/random.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/run/ready.hpp>
+
+#include <bit>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Counts a goroutine that did not inherit its predecessor's time slice.
+THRUM_INLINE void begin_slice(processor& p) noexcept { p.schedule_tick.add(); }
+
+inline bool global_turn(const processor& p) noexcept {
+  return p.schedule_tick.get() % traits::global_check_interval == 0;
+}
+
+/// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
+/// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
+/// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
+/// on with a slice of its own if nobody waits.
+THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexcept {
+  processor& p = *m.p;
+  p.inheritances_left = traits::most_inheritances;
+  if (m.scheduler->config().preempts && !m.scheduler->clock.is_virtual()) {
+    return &heir;
+  }
+  begin_slice(p);
+  goroutine* g = p.queue.pop();
+  if (g == nullptr && !m.scheduler->global.empty()) {
+    g = m.scheduler->global.pop();
+  }
+  if (g == nullptr) {
+    return &heir;
+  }
+  push_to_ring(m, heir);
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+  return g;
+}
+
+/// runnext, else the ring's head. Not under the global queue's lock.
+THRUM_INLINE goroutine* take_local(machine& m) noexcept {
+  processor& p = *m.p;
+  if (goroutine* g = p.queue.take_runnext()) {
+    if (--p.inheritances_left != 0) [[likely]] {
+      return g;
+    }
+    return end_inheritance(m, *g);
+  }
+  goroutine* g = p.queue.pop();
+  if (g != nullptr) {
+    begin_slice(p);
+  }
+  return g;
+}
+
+/// One goroutine of the global queue; more of them into the own ring.
+inline goroutine* take_global(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if (scheduler.global.empty()) {
+    return nullptr;
+  }
+  auto share = scheduler.global.take_share(scheduler.procs(), traits::run_queue_capacity / 2);
+  goroutine* g = share.pop_front();
+  if (!share.empty()) {
+    m.p->queue.push_batch(share);
+    scheduler.global.prepend(static_cast<decltype(share)&&>(share));
+  }
+  if (g != nullptr) {
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// One goroutine of the global queue, on the turn that is reserved for it.
+inline goroutine* take_global_in_turn(machine& m) noexcept {
+  if (!global_turn(*m.p) || m.scheduler->global.empty()) {
+    return nullptr;
+  }
+  goroutine* g = m.scheduler->global.pop();
+  if (g != nullptr) {
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// The time slice is over: what waits in runnext has shared it and goes behind the others.
+inline void end_slice(machine& m) noexcept {
+  if (goroutine* g = m.p->queue.take_runnext()) {
+    push_to_ring(m, *g);
+  }
+  begin_slice(*m.p);
+}
+
+/// Whether nobody has polled for so long that a P that has other work should.
+inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
+  if (scheduler.poller.descriptors() == 0) {
+    return false;
+  }
+  if (scheduler.clock.is_virtual()) {  // it stands, and would never say that it is time
+    return !scheduler.poll.somebody_sleeps();
+  }
+  return scheduler.poll.is_due(traits::now(), traits::poll_interval_ns);
+}
+
+/// Puts goroutines into a random order. A bit of its own is drawn for each, pass by pass, and those with
+/// a 0 go before those with a 1: with as many passes as make equal strings of bits unlikely, each order is
+/// as likely as any other. So it needs no memory.
+inline void shuffle(base::intrusive_queue<goroutine>& all, base::random& random) noexcept {
+  const unsigned passes = 2 * static_cast<unsigned>(std::bit_width(all.size())) + 8;
+  for (unsigned i = 0; i != passes; ++i) {
+    base::intrusive_queue<goroutine> ones;
+    base::intrusive_queue<goroutine> zeroes;
+    while (goroutine* const g = all.pop_front()) {
+      (random.below(2) != 0 ? ones : zeroes).push_back(g);
+    }
+    all.append(static_cast<base::intrusive_queue<goroutine>&&>(zeroes));
+    all.append(static_cast<base::intrusive_queue<goroutine>&&>(ones));
+  }
+}
+
+/// V5, for what stands on this P, and in the global queue as the ring has no room for all; and for what
+/// stands in the background queue.
+THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  base::random random = scheduler.clock.own().random_of_shuffle();
+  auto all = m.p->queue.drain();
+  while (goroutine* const g = scheduler.global.pop()) {
+    all.push_back(g);
+  }
+  shuffle(all, random);
+  while (goroutine* const g = all.pop_front()) {
+    push_to_ring(m, *g);
+  }
+  while (goroutine* const g = scheduler.background.pop()) {
+    all.push_back(g);
+  }
+  shuffle(all, random);
+  if (!all.empty()) {
+    scheduler.background.append(static_cast<decltype(all)&&>(all));
+    scheduler.wake_processor();  // who looked meanwhile has seen none of them
+  }
+}
+
+/// Runs the due timers of a P. Returns when its next one is due.
+inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
+  const std::int64_t earliest = p.timers.earliest();
+  if (earliest == timer_heap<traits>::never) {
+    return earliest;
+  }
+  const std::int64_t now = traits::now();
+  if (earliest > now) {
+    return earliest;
+  }
+  const std::size_t n = p.timers.run_due(now);
+  m.p->counts.timers.add(n);
+  ran = ran || n != 0;
+  if (n > 1 && m.scheduler->clock.is_virtual()) [[unlikely]] {
+    shuffle_woken(m);
+  }
+  return p.timers.earliest();
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,546 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The monitor (Go's sysmon): a thread without a P that keeps the others honest.
+//
+// Its duties, each round:
+//   retake     a P whose M is inside blocking() goes to another M if it has been there for a whole
+//              round and anything else could use it, or for 10 ms
+//   preempt    a P that has run the same slice for longer than allowed is asked to yield, and taken
+//              away if that does not help (retake.hpp)
+//   share      a P that has run others for long is asked for a turn of a background goroutine, and one
+//              that runs such a goroutine makes room sooner than others (background.hpp)
+//   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
+//              unless somebody sleeps in the poller until then
+//   poller     if everybody has left it for goroutines that compute, an idle P goes there
+//              (leave_poller.hpp); if nobody can, the monitor looks itself after 10 ms
+//   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
+//              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
+//              has been idle for a time slice, and its owner has come to none meanwhile
+//   trace      a line of figures when asked for
+//   exit       while the process exits, all are taken and none is given (process_exit.hpp)
+//   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
+//
+// Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
+// never beyond the next timer of a busy P; 1 ms at most for a second after it has found that everybody
+// had left the poller. When every P has been idle for a round of the longest kind, it sleeps until a P
+// leaves the idle list: an idle runtime wakes nobody.
+#ifndef THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
+#define THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/life/process_exit.hpp>
+#include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/poll_sink.hpp>
+#include <thrum/detail/sched/run/take_forked.hpp>
+#include <thrum/detail/sched/watch/deadlock.hpp>
+#include <thrum/detail/sched/watch/retake.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class monitor {
+ public:
+  explicit monitor(runtime_scheduler& scheduler) noexcept
+      : scheduler_(scheduler), retaker_(scheduler) {}
+
+  /// The life of its thread.
+  static void* main(void* argument) noexcept {
+    static_cast<monitor*>(argument)->run();
+    return nullptr;
+  }
+
+  os::thread thread;
+
+ private:
+  void run() noexcept;
+  /// Whether anything has, since the last call: a server that idles for a moment between two
+  /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
+  bool has_run() noexcept;
+
+  /// Says once that goroutines are held back for want of threads, and lets them go when they can.
+  void look_at_reserve() noexcept;
+
+  /// Sends an idle P to the poller that everybody has left; polls when no thread has for 10 ms.
+  void look_at_poller(std::int64_t now) noexcept;
+  void wait_for_round() noexcept;
+  void sleep_while_idle(liveness alive) noexcept;
+  void note_time(std::int64_t now) noexcept {
+    const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
+    scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: only for display
+  }
+  /// Whether no thread sleeps until the first timer of all Ps: then the timers of idle Ps need us,
+  /// too.
+  bool nobody_waits_for_timers() const noexcept {
+    // After the plan was made; a thread that leaves the poller reads it after end_sleep.
+    return !scheduler_.poll.somebody_sleeps();
+  }
+  /// The same, and an idle P is there to run them.
+  bool others_can_run_timers() const noexcept {
+    return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
+  }
+  /// An M that waits for events is given no P, and where there are no other threads a loop goes on beside
+  /// what waits for its P: the M comes to the idle list, where the next interrupt finds it.
+  void call_last_thread() noexcept {
+    if (scheduler_.idle.idle_ms() == 0 && scheduler_.poll.somebody_sleeps() &&
+        scheduler_.ms.with_thread() >= most_threads(scheduler_)) {
+      scheduler_.poller.wake();
+    }
+  }
+  bool an_idle_p_could_poll() const noexcept {
+    return scheduler_.idle.idle_ps() != 0 && !scheduler_.clock.is_virtual();
+  }
+  /// In a real-time class the system does not share a CPU among those that compute: there is always
+  /// one that could use it if more of them hold Ps than there are CPUs.
+  bool must_share_cpus() const noexcept {
+    return real_time_cpus_ != 0 && scheduler_.procs() > scheduler_.idle.idle_ps() + real_time_cpus_;
+  }
+  /// Those that are to go out of service, too: their holders may compute for long.
+  bool all_idle() const noexcept {
+    return scheduler_.idle.idle_ps() >= scheduler_.ps.live() && scheduler_.hosts.executing() == 0;
+  }
+  bool closing() const noexcept {
+    return scheduler_.closing.load(acquire);  // [s.close <] the end of everything else
+  }
+
+  /// Looks at one P; true if something had to be done.
+  bool look_at(processor& p, std::int64_t now) noexcept;
+  /// The P of a host, which nobody takes: see run/host_loop.hpp.
+  void look_at_host(host_thread& h, std::int64_t now) noexcept;
+  /// What others can have of it.
+  void relieve(processor& p, bool due) noexcept;
+  bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
+  bool look_at_runnext(processor& p) noexcept;
+  /// Whether something waits on a P, and somebody has looked for an idle one in vain.
+  bool is_wanted_elsewhere() noexcept {
+    bool waits = false;
+    if (scheduler_.idle.spinner_wanted()) {
+      scheduler_.for_each_live_p([&](const processor& p) { waits = waits || !p.queue.empty(); });
+    }
+    return waits;
+  }
+  /// Asks a P for a turn of the background that has given none for long: see run/background.hpp.
+  void look_at_share(processor& p, std::int64_t now) noexcept;
+  /// Also of a P that is out of service: what began to fork on it may run on another one.
+  bool look_at_forks(unsigned at, unsigned forking, std::int64_t now) noexcept;
+  void ask(processor& p, attention what) noexcept {
+    // [p.attention >] release: pairs with the exchange in attend.
+    p.attention.fetch_or(what, release);
+  }
+
+  runtime_scheduler& scheduler_;
+  retaker retaker_;
+  std::int64_t next_look_ = retaker::never;  // a P is to be looked at again then
+  std::int64_t delay_ = traits::monitor_min_sleep_ns;
+  std::uint64_t ran_ = 0;
+  std::uint32_t quiet_rounds_ = 0;
+  std::int64_t next_trace_ = 0;
+  std::int64_t next_look_for_rest_ = 0;  // not before this it asks whether anything has run
+  run_queue<goroutine, traits> taken_from_host_;  // empty, but inside relieve()
+  unsigned real_time_cpus_ = 0;  // CPUs of this process; 0: not in a real-time class
+  bool exits_ = false;           // the exit of the process holds all goroutines
+};
+
+inline void monitor::run() noexcept {
+  const scheduler_config& config = scheduler_.config();
+  base::message<32> name;
+  name.append(config.name).append("/sysmon");
+  name.append(std::string_view("\0", 1));
+  os::set_thread_name(name.view().data());
+  os::ask_for_short_waits();
+  if (os::real_time_priority() != 0) {
+    real_time_cpus_ = os::available_processors();
+  }
+  next_trace_ = scheduler_.started_at + config.trace_every_ns;
+  while (!closing()) {
+    wait_for_round();
+    const std::int64_t now = traits::now();
+    exits_ = process_exit::holds(scheduler_);
+    if (exits_) [[unlikely]] {
+      process_exit::watch(scheduler_, now);
+    }
+    note_time(now);
+    bool acted = false;
+    next_look_ = retaker::never;
+    const unsigned n = scheduler_.ps.live();
+    for (unsigned i = 0; i < n && !closing(); ++i) {
+      acted = look_at(scheduler_.ps[i], now) || acted;
+    }
+    for (unsigned i = 0; i < scheduler_.hosts.made() && !closing(); ++i) {
+      look_at_host(scheduler_.hosts[i], now);
+    }
+    if (scheduler_.ps.keeps_forkless()) [[unlikely]] {
+      scoped guard(scheduler_.idle.lock());
+      scheduler_.ps.forget_forkless_locked();
+    }
+    const unsigned forking = scheduler_.ps.forking();
+    const unsigned all = forking + scheduler_.ps.hosts();
+    for (unsigned i = 0; i < all && !closing(); ++i) {
+      acted = look_at_forks(i, forking, now) || acted;
+    }
+    retaker_.watch(now, next_look_);
+    if (scheduler_.reserve.is_active()) [[unlikely]] {
+      look_at_reserve();
+    }
+    look_at_poller(now);  // is no sign that Ps need to be looked at
+    quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
+    if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exit.has_begun()) {
+      config.trace(config.user, now);
+      next_trace_ = now + config.trace_every_ns;
+    }
+  }
+}
+
+inline bool monitor::has_run() noexcept {
+  const std::uint64_t ran = activity(scheduler_);
+  return ran != std::exchange(ran_, ran);
+}
+
+THRUM_COLD inline void monitor::look_at_reserve() noexcept {
+  if (scheduler_.reserve.is_to_be_reported()) {
+    base::message<512> text("thrum: go: all but one of the ");
+    text.append(std::uint64_t{most_threads(scheduler_)});
+    text.append(" threads of this runtime have goroutines that compute without calling the ");
+    text.append("library; others of their kind do not begin until one of these ends or waits; ");
+    text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
+    base::write_error(text.view());
+  }
+  {
+    scoped guard(scheduler_.idle.lock());
+    constexpr std::size_t enough = 2;
+    if (scheduler_.reserve.stopped() == 0 || free_threads(scheduler_) >= enough) {
+      scheduler_.reserve.end_locked();
+    }
+  }
+  auto held = scheduler_.reserve.release(most_threads(scheduler_));
+  if (!held.empty()) {
+    queue_all(scheduler_, static_cast<decltype(held)&&>(held));
+    scheduler_.wake_processor();
+  }
+}
+
+inline void monitor::look_at_poller(std::int64_t now) noexcept {
+  constexpr std::int64_t longest_ns = 10'000'000;  // from Go
+  if (scheduler_.poller.descriptors() == 0) {
+    return;
+  }
+  if (an_idle_p_could_poll() && !all_idle() && !exits_ && scheduler_.poll.note_if_left_alone(now)) {
+    scheduler_.wake_processor();  // it sleeps there if it finds nothing
+  }
+  if (!scheduler_.poll.take_if_due(now, longest_ns)) {
+    return;
+  }
+  poll_sink sink(scheduler_);
+  scheduler_.poller.poll(0, sink);
+  inject(sink);
+}
+
+inline void monitor::wait_for_round() noexcept {
+  if (process_exit::holds(scheduler_)) [[unlikely]] {
+    // Rounds as seldom as suffice to notice a thread that blocks, also while nothing can run.
+    if (scheduler_.monitor.sleep_for(traits::blocked_ns) && !closing()) {
+      scheduler_.monitor.clear();
+    }
+    return;
+  }
+  if (quiet_rounds_ == 0) {
+    delay_ = traits::monitor_min_sleep_ns;
+  } else if (quiet_rounds_ > traits::monitor_quiet_rounds) {
+    delay_ *= 2;
+  }
+  const std::int64_t now = traits::now();
+  if (delay_ >= traits::monitor_max_sleep_ns) {
+    delay_ = traits::monitor_max_sleep_ns;
+    if (now >= next_look_for_rest_ && all_idle() && !has_run() && !scheduler_.has_forks()) {
+      const liveness alive = look_for_deadlock(scheduler_);
+      if (scheduler_.config().trace_every_ns == 0) {
+        sleep_while_idle(alive);
+        return;
+      }
+    }
+  }
+  std::int64_t delay = delay_;
+  if (delay > traits::poll_interval_ns && an_idle_p_could_poll() &&
+      scheduler_.poll.was_left_alone(now)) {
+    delay = traits::poll_interval_ns;
+    if (now >= next_look_for_rest_) {
+      // As if rounds were as long as ever.
+      next_look_for_rest_ = now + traits::monitor_max_sleep_ns;
+    }
+  }
+  scheduler_.monitor.plan(now + delay);
+  scheduler_.for_each_live_p([&](processor& p) {
+    // A busy P's timers need us, and all if nobody sleeps in the poller.
+    // relaxed: a guess is enough
+    if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
+      const std::int64_t left = scheduler_.next_timer(p) - now;
+      // relaxed: of one that is due it knows, and the retaker has said when to look again
+      if (left < delay &&
+          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_standing}) == 0)) {
+        delay = left > traits::monitor_min_sleep_ns ? left : traits::monitor_min_sleep_ns;
+      }
+    }
+  });
+  if (next_look_ - now < delay) {
+    delay = next_look_ - now > traits::monitor_min_sleep_ns ? next_look_ - now
+                                                            : traits::monitor_min_sleep_ns;
+  }
+  scheduler_.monitor.shorten_plan(now + delay);
+  // A P that leaves the idle list does not hurry a round; a new timer does, and close().
+  if (scheduler_.monitor.sleep_for(delay) && !closing()) {
+    scheduler_.monitor.clear();
+  }
+  scheduler_.monitor.end_plan();
+}
+
+inline void monitor::sleep_while_idle(liveness alive) noexcept {
+  scheduler_.monitor.announce_idle_sleep();
+  bool all = false;
+  {
+    scoped guard(scheduler_.idle.lock());  // both counts of one moment
+    all = all_idle();
+  }
+  if (all && !scheduler_.has_forks() && !closing()) {
+    if (alive == liveness::by_others) {
+      constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
+      static_cast<void>(scheduler_.monitor.sleep_for(second));
+    } else {
+      scheduler_.monitor.sleep();
+    }
+  }
+  scheduler_.monitor.end_idle_sleep();
+  if (!closing()) {
+    scheduler_.monitor.clear();
+  }
+  note_time(traits::now());
+  if (alive == liveness::by_others && all_idle()) {
+    return;  // nothing has happened: look again, and sleep again
+  }
+  // The first look comes soon, the others less and less so: a server that idles between its
+  // requests would pay for fifty short rounds each time (Go does).
+  quiet_rounds_ = traits::monitor_quiet_rounds;
+  delay_ = traits::monitor_min_sleep_ns / 2;
+}
+
+inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
+  const p_status status = p.status.load(acquire);  // [p.status <] its ticks are at least this new
+  const std::int64_t due_at = scheduler_.next_timer(p);
+  const bool due = due_at <= now;
+  if (due && scheduler_.idle.idle_ps() != 0) {
+    // An M that searches runs the due timers of every P. Of this one the thread in the poller may not
+    // know: a P whose M looks for work tells nobody of its timers, and may then find what computes.
+    scheduler_.wake_for_timer(due_at);
+  }
+  if (status != p_status::running && status != p_status::syscall) {
+    p.seen.runnext = nullptr;
+    return false;  // a due timer is no sign that more is to be done
+  }
+  const std::uint32_t tick = p.schedule_tick.get();  // compared with the last one
+  bool slice_is_over = false;
+  if (tick != p.seen.schedule_tick) {
+    p.seen.schedule_tick = tick;
+    // [p.resumed <] acquire: the time; relaxed: a later one is as good
+    const bool resumed = p.resumed_tick.load(acquire) == tick;
+    p.seen.schedule_when = resumed ? p.resumed_at.load(relaxed) : now;
+  } else if (now - p.seen.schedule_when >= scheduler_.config().time_slice_ns) {
+    slice_is_over = true;
+  }
+  if (status == p_status::syscall) {
+    if (exits_) [[unlikely]] {
+      return false;
+    }
+    return look_at_syscall(p, now, slice_is_over);
+  }
+  if (due) {
+    ask(p, attention_timers);
+  }
+  look_at_share(p, now);
+  // What follows says itself when to come again: rounds of 20 us would use up the monitor's share of a
+  // CPU that hogs compete for, and let it oversleep by milliseconds.
+  // relaxed: a wish that is seen the next time if it comes now
+  const std::uint32_t asked = p.attention.load(relaxed);
+  const bool low = (asked & attention_low) != 0;
+  const bool others_wait =
+      !p.queue.empty() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
+  const bool is_wanted = due || others_wait || exits_ || must_share_cpus() ||
+                         (asked & (attention_retire | attention_share)) != 0 ||
+                         (low && !scheduler_.background.empty());
+  if (scheduler_.config().preempts && is_wanted) {
+    if (slice_is_over) {
+      call_last_thread();
+    }
+    // What runs in the background makes room as for a timer that is due.
+    const std::int64_t since = p.seen.schedule_when;
+    const std::int64_t due_since = due ? due_at : low && others_wait ? since : retaker_.never;
+    retaker_.press(p, now, since, due_since, next_look_);
+  }
+  return look_at_runnext(p);
+}
+
+inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
+  // relaxed: a guess is enough
+  const bool low = (p.attention.load(relaxed) & attention_low) != 0;
+  if (low || scheduler_.background.empty()) {
+    p.seen.background_since = 0;
+    return;
+  }
+  if (p.seen.background_since == 0) {
+    p.seen.background_since = now;
+  } else if (now - p.seen.background_since >=
+             slices_between_shares(scheduler_) * scheduler_.config().time_slice_ns) {
+    p.seen.background_since = now;
+    ask(p, attention_share);
+  }
+}
+
+inline void monitor::look_at_host(host_thread& h, std::int64_t now) noexcept {
+  processor& p = h.p;
+  const p_status status = p.status.load(acquire);  // [p.status <] its tick is at least this new
+  if (status != p_status::running && status != p_status::syscall) {
+    return;
+  }
+  const auto sooner = [this](std::int64_t when) {
+    next_look_ = when < next_look_ ? when : next_look_;
+  };
+  const std::uint32_t tick = p.schedule_tick.get();
+  const bool due = scheduler_.next_timer(p) <= now;
+  if (tick != p.seen.schedule_tick) {
+    p.seen.schedule_tick = tick;
+    p.seen.schedule_when = now;
+  }
+  const std::int64_t since = p.seen.schedule_when;
+  const std::int64_t slice = scheduler_.config().time_slice_ns;
+  const std::int64_t patience = slice < traits::least_run_ns ? slice : traits::least_run_ns;
+  if (now - since < patience) {
+    sooner(since + patience);
+  } else {
+    relieve(p, due);
+    sooner(now + patience);
+  }
+  if (status != p_status::running) {
+    return;
+  }
+  if (due) {
+    ask(p, attention_timers);
+  }
+  if (!scheduler_.config().preempts) {
+    return;
+  }
+  const std::int64_t until = h.until.load(relaxed);  // relaxed: a round later is early enough
+  const std::int64_t allowed = until < since + slice ? until : since + slice;
+  if (now < allowed) {
+    sooner(allowed);
+    return;
+  }
+  p.asked_tick.store(tick, relaxed);  // relaxed: published by the request
+  ask(p, attention_preempt);
+}
+
+inline void monitor::relieve(processor& p, bool due) noexcept {
+  if (due) {
+    const std::int64_t when = scheduler_.give_timers_away(p);
+    if (when != timer_heap<traits>::never) {
+      ask(scheduler_.ps[0], attention_timers);
+      scheduler_.wake_for_timer(when);
+    }
+  }
+  if (p.queue.empty()) {
+    return;
+  }
+  if (scheduler_.idle.idle_ps() == 0) {
+    // Thieves come when they have nothing else; these would wait for that behind what computes.
+    base::intrusive_queue<goroutine> others;
+    while (goroutine* const g = p.queue.steal_half_into(taken_from_host_, true, true)) {
+      others.append(taken_from_host_.drain());
+      others.push_back(g);
+    }
+    scheduler_.global.append(std::move(others));
+  }
+  scheduler_.wake_processor();
+}
+
+inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept {
+  const std::uint32_t tick = p.syscall_tick.get();  // compared with the last one
+  if (tick != p.seen.syscall_tick && !slice_is_over) {
+    p.seen.syscall_tick = tick;
+    p.seen.syscall_when = now;
+    return false;
+  }
+  // Nobody wants it: nothing is queued here, and others are there to take what may come.
+  constexpr std::int64_t longest_ns = 10'000'000;
+  if (p.queue.empty() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
+      now - p.seen.syscall_when < longest_ns) {
+    return false;
+  }
+  auto expected = p_status::syscall;
+  // [p.status <] acquire: what its M did with it; SY1. relaxed: its M is back
+  if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
+    return false;
+  }
+  p.m.store(nullptr, relaxed);                     // relaxed: only for display
+  p.syscall_tick.add();                            // we hold the P now
+  scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler_.hand_offs.fetch_add(1, relaxed);      // relaxed: a figure for reports
+  scheduler_.hand_off(p);
+  return true;
+}
+
+inline bool monitor::look_at_runnext(processor& p) noexcept {
+  const void* const waiting = p.queue.peek_runnext();
+  const bool stuck = waiting != nullptr && waiting == p.seen.runnext;
+  p.seen.runnext = waiting;
+  if (!stuck || scheduler_.idle.idle_ps() == 0) {
+    return false;
+  }
+  p.wake_credit.store(traits::wake_credit, relaxed);  // relaxed: only a heuristic
+  scheduler_.wake_processor();
+  return true;
+}
+
+inline bool monitor::look_at_forks(unsigned at, unsigned forking, std::int64_t now) noexcept {
+  processor& p = scheduler_.ps.among(at, forking);
+  what_was_seen& seen = p.seen;
+  const std::uint64_t first = p.forks.first();
+  const std::uint64_t before = std::exchange(seen.forks_first, first);
+  if (first == 0) {
+    return false;
+  }
+  const std::int64_t slice = scheduler_.config().time_slice_ns;
+  if (before == 0) {
+    seen.forks_from = seen.forks_since = now;
+    seen.forks_patience = slice;
+    return false;
+  }
+  if (scheduler_.idle.idle_ps() != 0) {
+    p.forks.refill_credit();
+    scheduler_.wake_processor();
+    return true;
+  }
+  // A computation that lasts has halves on offer all the time, and comes to them by itself. One that goes
+  // on is not helped but for what may be hidden behind it; one that does not, less and less often: each
+  // goroutine may have a thread of its own before long.
+  constexpr std::int64_t most_slices = 64;
+  if (first != before) {
+    seen.forks_since = now;
+  }
+  const bool stands = now - seen.forks_since >= seen.forks_patience;
+  if ((stands || now - seen.forks_from >= most_slices * slice) && !exits_) {
+    seen.forks_from = seen.forks_since = now;
+    if (seen.forks_patience < most_slices * slice) {
+      seen.forks_patience *= 2;
+    }
+    queue_forked(scheduler_, at);
+  }
+  return false;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

@@ -1,0 +1,364 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The monitor's judgement on a goroutine that keeps its P while others could use it.
+//
+// Purpose
+//   Tells code that computes from code that blocks, by the CPU clock of its thread, and takes the P
+//   from either: by a signal from the one (preempt.hpp), without one from the other, whose call
+//   would fail with EINTR.
+//
+// Taking a P from a thread that blocks in a call that nobody announced
+//   R1  retake = wanted; heavy fence, for the thread of this M alone
+//   R2  inside? it runs again: give up. Else it will see `wanted` before it enters
+//   R3  wanted -> decided; fails if it has entered and kept its P
+//   R4  does this M still have this P? From R3 on the M waits if it enters, so the answer stays
+//       true. If not, retake = wanted again, and not none: an M that finds `none` enters at once,
+//       by a relaxed load, and could change its P while the monitor still reads it; one that finds
+//       `wanted` answers first, and that orders the two (keeps_p)
+//   R5  retake = taken; the P is the monitor's, and goes to another M
+//   The goroutine goes on without a P, as inside blocking(), until it enters the library next,
+//   where it queues up for one. Should it compute for long before that, it is stopped (watch).
+//
+// When
+//   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
+//            global one
+//   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
+//            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
+//   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
+//   blocked  something waits or is due, and the thread has slept for `blocked_ns`, or, on a system
+//            that does not say whether it sleeps, has had no CPU for `silent_ns`
+//   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
+//            blocked signals on that thread, this one or an earlier one, or it is in a long call of
+//            the system; or the system refuses to interrupt it. Its P is taken as from one that blocks
+//   If nothing else could run, nothing is done.
+//   Where the CPU clock has steps of some 15 ms, a look at the thread stands in for it: that system
+//   says for sure whether a thread computes (press_by_looks).
+//
+// The mask of signals belongs to the thread: a goroutine that blocks all signals and parks leaves
+// that mask behind for the next one. A deaf thread unblocks the scheduler's own signal when it
+// enters the library and finds its P gone. Nothing is asked before: all would pay for it.
+//
+// RT1  at most one retake is under way: the monitor's.
+//
+// Checked by tests/model/retake_model.cpp, with each fence, order and step broken in turn.
+#ifndef THRUM_DETAIL_SCHED_WATCH_RETAKE_HPP
+#define THRUM_DETAIL_SCHED_WATCH_RETAKE_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/core/traits.hpp>
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class retaker {
+ public:
+  static constexpr std::int64_t never = timer_heap<traits>::never;
+
+  explicit retaker(runtime_scheduler& scheduler) noexcept : scheduler_(scheduler) {
+    const std::int64_t slice = scheduler.config().time_slice_ns;
+    window_ns_ = slice < longest_window_ns ? slice : longest_window_ns;
+    least_run_ns_ = slice < traits::least_run_ns ? slice : traits::least_run_ns;
+  }
+
+  /// A P runs one goroutine since `since`, and others could use it. `due_at`: since when a timer
+  /// is due, or never. Moves `next_look` forward to when it should be asked again.
+  void press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
+             std::int64_t& next_look) noexcept;
+
+  /// R1 to R5. press() decides when.
+  void retake(processor& p, machine& m) noexcept;
+
+  /// Looks at those that run without a P.
+  void watch(std::int64_t now, std::int64_t& next_look) noexcept;
+
+ private:
+  /// Shorter than this, the CPU clock says nothing.
+  static constexpr std::int64_t longest_window_ns = 200'000;
+
+  /// A system may refuse it at many moments: code that allocates all the time, at seven of eight.
+  static constexpr int most_tries = 16;
+
+  /// A thread that computes and was not interrupted so often, each time by so many tries, is in the
+  /// system's own code all the time: its P is taken as from one that is deaf.
+  static constexpr std::uint32_t most_refusals = 3;
+
+  /// A P that has another goroutine at each look gets on by itself, and is looked at less and less:
+  /// each look costs it some microseconds of its CPU.
+  static constexpr std::uint32_t patience = 4;
+  static constexpr std::uint32_t most_changes = patience + 4;
+  std::int64_t window_of(std::uint32_t changes) const noexcept {
+    return changes <= patience ? window_ns_ : window_ns_ << (changes - patience);
+  }
+
+  /// Whether the thread has computed for long without hearing the signal that was sent in this
+  /// slice. By its own clock, as it may wait for a CPU.
+  static bool is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept;
+
+  /// press() where the CPU clock tells nothing of so short a time, but a look tells for sure whether
+  /// a thread computes.
+  void press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
+                      std::int64_t allowed, std::int64_t& next_look) noexcept;
+
+  /// The goroutine of this P is to give it up.
+  static void ask(processor& p, std::int64_t now, std::int64_t since) noexcept;
+  void take_from_deaf(processor& p, machine& m) noexcept;
+
+  /// False: the system has refused each time.
+  [[nodiscard]] bool interrupt(machine& m, int tries) noexcept;
+  static void sooner(std::int64_t& next_look, std::int64_t when) noexcept {
+    next_look = when < next_look ? when : next_look;
+  }
+
+  runtime_scheduler& scheduler_;
+  machine* watched_ = nullptr;
+  std::int64_t watched_at_ = 0;
+  std::int64_t window_ns_;
+  std::int64_t least_run_ns_;
+};
+
+inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
+                           std::int64_t& next_look) noexcept {
+  machine* const m = p.m.load(relaxed);  // relaxed: the caller has acquired its status
+  if (m == nullptr) {
+    return;
+  }
+  auto& seen = p.seen;
+  const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
+                                               : (since < due_at ? since : due_at) + least_run_ns_;
+  if constexpr (!traits::has_fine_cpu_clock) {
+    press_by_looks(p, *m, now, since, allowed, next_look);
+    return;
+  }
+  if (seen.cpu_of != m || seen.cpu_since != since) {
+    seen.cpu_of = m;
+    seen.cpu_since = since;
+    seen.cpu = m->self.cpu_now();
+    seen.cpu_when = now;
+    seen.spared = false;
+    seen.asked = false;
+    seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
+    // The next look is of use when the goroutine may be interrupted (`allowed`), or when its thread
+    // may have been blocked for long enough to lose its P: at the earlier of the two.
+    const std::int64_t useful =
+        allowed - now < traits::blocked_ns ? allowed - now : traits::blocked_ns;
+    const std::int64_t window = window_of(seen.changes);
+    sooner(next_look, now + (useful < window ? window : useful));
+    return;
+  }
+  const std::int64_t elapsed = now - seen.cpu_when;
+  if (elapsed < window_of(seen.changes)) {
+    sooner(next_look, seen.cpu_when + window_of(seen.changes));
+    return;
+  }
+  seen.changes = 0;
+  const std::int64_t cpu = m->self.cpu_now();
+  // A thread that has used less than a sixteenth of the time as CPU time does not compute.
+  constexpr std::int64_t few = 16;
+  if (cpu - seen.cpu < elapsed / few) {
+    if (elapsed < traits::blocked_ns) {
+      sooner(next_look, seen.cpu_when + traits::blocked_ns);
+      return;
+    }
+    // Its CPU clock stands also while it only waits for a CPU: the system knows which it is, or one
+    // that does not say is given time, as a loop without a P is more than there are CPUs.
+    const os::thread_look look = m->self.look();
+    if (look == os::thread_look::unknown && elapsed < traits::silent_ns) {
+      sooner(next_look, seen.cpu_when + traits::silent_ns);
+      return;
+    }
+    if (look != os::thread_look::computes) {
+      seen.cpu_of = nullptr;
+      sooner(next_look, now + traits::blocked_ns);
+      retake(p, *m);
+      return;
+    }
+  }
+  if (now < allowed) {
+    sooner(next_look, allowed);
+    return;
+  }
+  // It may have computed at first and be blocked now; a signal would make its call fail with EINTR.
+  // So it is spared, but only once in a row, as not every system can say whether a thread sleeps.
+  if (cpu - seen.cpu < elapsed - elapsed / 8 && !seen.spared &&
+      m->self.look() != os::thread_look::computes) {
+    seen.spared = true;
+    seen.cpu = cpu;
+    seen.cpu_when = now;
+    sooner(next_look, now + traits::blocked_ns);
+    return;
+  }
+  seen.spared = false;
+  seen.cpu = cpu;
+  seen.cpu_when = now;
+  sooner(next_look, now + traits::blocked_ns);
+  ask(p, now, since);
+  if (!scheduler_.config().interrupts) {
+    return;
+  }
+  if (is_deaf(p, *m, cpu)) {
+    take_from_deaf(p, *m);
+    return;
+  }
+  static_cast<void>(interrupt(*m, most_tries));
+}
+
+inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
+                                    std::int64_t allowed, std::int64_t& next_look) noexcept {
+  auto& seen = p.seen;
+  if (seen.cpu_of != &m || seen.cpu_since != since) {
+    seen.cpu_of = &m;
+    seen.cpu_since = since;
+    seen.cpu_when = now;
+    seen.refusals = 0;
+    seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
+    if (now < allowed) {
+      const std::int64_t useful =
+          allowed - now < traits::blocked_ns ? allowed - now : traits::blocked_ns;
+      const std::int64_t window = window_of(seen.changes);
+      sooner(next_look, now + (useful < window ? window : useful));
+      return;
+    }
+  }
+  seen.changes = 0;
+  sooner(next_look, now < allowed ? allowed : now + traits::blocked_ns);
+  // To interrupt a thread is to look at it: that comes first, and tells as much if it is not refused.
+  if (now >= allowed) {
+    ask(p, now, since);
+    if (scheduler_.config().interrupts && interrupt(m, most_tries)) {
+      seen.cpu_when = now;
+      seen.refusals = 0;
+      return;
+    }
+  }
+  if (m.self.look() != os::thread_look::computes) {
+    if (now - seen.cpu_when >= traits::blocked_ns) {
+      seen.cpu_of = nullptr;
+      retake(p, m);
+    } else {
+      sooner(next_look, seen.cpu_when + traits::blocked_ns);
+    }
+    return;
+  }
+  seen.cpu_when = now;
+  if (now >= allowed && scheduler_.config().interrupts && ++seen.refusals == most_refusals) {
+    take_from_deaf(p, m);
+  }
+}
+
+inline void retaker::ask(processor& p, std::int64_t now, std::int64_t since) noexcept {
+  p.slice_ran_ns.store(now - since, relaxed);         // relaxed: published by the request
+  p.asked_tick.store(p.seen.schedule_tick, relaxed);  // relaxed: published by the request
+  // [p.attention >] release: pairs with the exchange in attend.
+  p.attention.fetch_or(attention_preempt, release);
+}
+
+inline void retaker::take_from_deaf(processor& p, machine& m) noexcept {
+  p.seen.cpu_of = nullptr;
+  m.deaf.store(true, relaxed);  // relaxed: published by R5
+  retake(p, m);
+}
+
+inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept {
+  auto& seen = p.seen;
+  const std::uint32_t heard = m.heard.get();  // an older one costs some time
+  if (!seen.asked || heard != seen.heard) {
+    seen.asked = true;
+    seen.heard = heard;
+    seen.asked_cpu = cpu;
+    return false;
+  }
+  return cpu - seen.asked_cpu >= traits::deaf_ns;
+}
+
+inline bool retaker::interrupt(machine& m, int tries) noexcept {
+  scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  os::install_preempt_handler();
+  if (m.self.interrupt(m.interruption)) {
+    return true;
+  }
+  // The others are looked at meanwhile: it comes again.
+  const std::int64_t end = traits::now() + traits::blocked_ns;
+  while (--tries > 0 && traits::now() < end) {
+    os::yield_thread();
+    if (m.self.interrupt(m.interruption)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+inline void retaker::retake(processor& p, machine& m) noexcept {
+  // RT1: only the monitor comes here. [m.retake >] release: R1, ordered by the fence; keeps what R4
+  // of an earlier retake published.
+  m.retake.store(retake_state::wanted, release);
+  traits::heavy_fence_for(m.self);  // [m.inside =] pairs with enter_scheduler's light one
+  // [m.inside <] acquire: R2, what it has done with the P.
+  const bool inside = m.inside.load(acquire) != 0;
+  retake_state state = retake_state::wanted;
+  // [m.retake <>] acq_rel: R3. Failure: the M has taken the request back.
+  if (!m.retake.compare_exchange_strong(state, inside ? retake_state::none : retake_state::decided,
+                                        acq_rel,
+                                        relaxed) ||  // relaxed: this try is given up
+      inside) {
+    return;
+  }
+  // relaxed: while it is undecided (R4) the M waits if it enters
+  if (m.p != &p || p.m.load(relaxed) != &m) {
+    m.retake.store(retake_state::wanted, release);  // [m.retake >] release: that m.p has been read
+    return;
+  }
+  m.g->status.store(g_status::syscall, relaxed);  // relaxed: only for display
+  m.retake.store(retake_state::taken, release);   // [m.retake >] release: R5
+  p.m.store(nullptr, relaxed);                    // relaxed: only for display
+  p.status.store(p_status::idle, release);        // [p.status >] release: in flight
+  if (!m.watched) {
+    m.watched = true;
+    m.watched_next = watched_;
+    watched_ = &m;
+  }
+  m.watched_cpu = m.self.cpu_now();
+  scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler_.hand_off(p);
+}
+
+inline void retaker::watch(std::int64_t now, std::int64_t& next_look) noexcept {
+  if (watched_ == nullptr) {
+    return;
+  }
+  const std::int64_t elapsed = now - watched_at_;
+  if (elapsed < window_ns_) {
+    sooner(next_look, watched_at_ + window_ns_);
+    return;
+  }
+  watched_at_ = now;
+  for (machine** link = &watched_; *link != nullptr;) {
+    machine& m = **link;
+    // [m.retake <] acquire: pairs with forget_p.
+    if (m.retake.load(acquire) != retake_state::taken) {
+      m.watched = false;
+      *link = m.watched_next;
+      continue;
+    }
+    const std::int64_t cpu = m.self.cpu_now();
+    const bool has_computed =
+        traits::has_fine_cpu_clock ? cpu - m.watched_cpu > elapsed / 2 : cpu != m.watched_cpu;
+    if (scheduler_.config().interrupts && has_computed) {
+      static_cast<void>(interrupt(m, 1));
+    }
+    m.watched_cpu = cpu;
+    link = &m.watched_next;
+  }
+  if (watched_ != nullptr) {
+    sooner(next_look, now + traits::blocked_ns);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif

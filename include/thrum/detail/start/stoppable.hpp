@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// How a stop that is passed to `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on ends the wait.
+#ifndef THRUM_DETAIL_START_STOPPABLE_HPP
+#define THRUM_DETAIL_START_STOPPABLE_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/io_deadline.hpp>
+#include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/stop_condition.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
+
+/// Of a wait that ends at deadline_of() by itself.
+template <stop_condition S>
+std::stop_token token_of(const S& stop) {
+  if constexpr (std::same_as<S, std::stop_token>) {
+    return stop;
+  } else if constexpr (requires { token_for_wait(stop); }) {
+    return token_for_wait(stop);
+  } else {
+    return stop.stop_token();
+  }
+}
+
+/// A context's deadline, which ends a wait also where nobody requests the stop for it.
+template <stop_condition S>
+std::int64_t deadline_of(const S& stop) {
+  if constexpr (requires { stop.deadline(); }) {
+    if (const auto when = stop.deadline()) {
+      return time_detail::deadline_at(*when);
+    }
+  }
+  return sched::no_deadline;
+}
+
+template <stop_condition S>
+bool is_over(const S& stop) {
+  if constexpr (requires { stop.cancelled(); }) {
+    return stop.cancelled();
+  } else {
+    return token_of(stop).stop_requested();
+  }
+}
+
+/// In its life the caller's waits until_stopped end with a request of the token, or at a deadline.
+class stoppable {
+ public:
+  stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)
+      : watch_(deadline, of_io), callback_(std::move(token), request{&watch_}) {
+    const sched::section here;
+    before_ = sched::exchange_stop_watch(here, &watch_);
+  }
+  stoppable(const stoppable&) = delete;
+  stoppable& operator=(const stoppable&) = delete;
+  ~stoppable() {
+    const sched::section here;
+    sched::exchange_stop_watch(here, before_);
+  }
+
+  /// Of one for input and output: whether it has ended a wait.
+  bool has_ended_io() const noexcept { return watch_.has_ended_io; }
+
+ private:
+  struct request {
+    sched::stop_watch* of;
+    void operator()() const noexcept { of->request(); }
+  };
+
+  sched::stop_watch watch_;
+  sched::stop_watch* before_ = nullptr;
+  std::stop_callback<request> callback_;
+};
+
+template <stop_condition S, class Attempt, class TimedOut>
+auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out) {
+  if constexpr (std::same_as<S, sched::io_deadline>) {
+    return attempt(stop.until());
+  } else {
+    for (;;) {
+      auto result = [&] {
+        const stoppable here(token_of(stop), deadline_of(stop));
+        return attempt(sched::until_stopped);
+      }();
+      if (!timed_out(result) || is_over(stop)) {
+        return result;
+      }
+    }
+  }
+}
+
+template <stop_condition S, class Error, class Call>
+auto run_until_stopped(const S& stop, Error& error, Call call) {
+  for (;;) {
+    if (is_over(stop)) {
+      error = std::make_error_code(std::errc::operation_canceled);
+      return decltype(call())();
+    }
+    const stoppable here(token_of(stop), deadline_of(stop), true);
+    auto result = call();
+    if (!error || !here.has_ended_io() || is_over(stop)) {
+      return result;
+    }
+  }
+}
+
+/// Whether `deadline` has come, and not a stop before.
+template <stop_condition S>
+bool sleep_until(std::int64_t deadline, const S& stop) {
+  const std::int64_t own = deadline_of(stop);
+  for (;;) {
+    if (is_over(stop)) {
+      return false;
+    }
+    sched::wake_cause cause;
+    {
+      const stoppable here(token_of(stop), own < deadline ? own : deadline);
+      cause = sched::sleep_until(sched::until_stopped);
+    }
+    sched::exit_if_cancelled(cause);
+    if (deadline <= time_detail::time_now()) {
+      return true;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::stop_detail
+
+#endif
