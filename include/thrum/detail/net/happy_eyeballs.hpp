@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// dial to several endpoints: their order, and the race between the tries. The head of net/dial.hpp has
+// the rules.
+#ifndef THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
+#define THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
+
+#include <thrum/chan.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
+#include <thrum/detail/net/dial_try.hpp>
+#include <thrum/detail/net/network.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/queue/no_deadline.hpp>
+#include <thrum/detail/sched/run/io_deadline.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/detail/start/stoppable.hpp>  // IWYU pragma: keep: the wait with a stop
+#include <thrum/go.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/dial.hpp>
+#include <thrum/net/endpoint.hpp>
+#include <thrum/runtime.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
+/// Several endpoints, one after the other.
+inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time_point deadline,
+                      std::error_code& error) {
+  std::error_code first_error;
+  for (std::size_t i = 0; i != all.size(); ++i) {
+    time_point until = deadline;
+    const time_point now = now_of_deadlines();
+    if (deadline != time_point::max() && deadline > now) {
+      const auto left = deadline - now;
+      const auto share = left / static_cast<std::int64_t>(all.size() - i);
+      const auto least = std::min<std::chrono::nanoseconds>(left, std::chrono::seconds(2));
+      until = now + std::max<std::chrono::nanoseconds>(share, least);
+    }
+    if (conn made = dial_one(all[i], local, until, error); !error) {
+      return made;
+    }
+    if (sched::is_io_stopped()) {
+      return conn();
+    }
+    if (!first_error) {
+      first_error = error;
+    }
+  }
+  error = first_error;
+  return conn();
+}
+
+/// The tries of one dial that are under way. They end when this does, and do not wait for the
+/// system to give up.
+class dial_race {
+ public:
+  /// How one ended.
+  struct outcome {
+    conn made;
+    std::error_code error;
+  };
+
+  /// There is room for all outcomes: a try that is too late leaves its connection in a channel
+  /// that nobody reads any more, and is closed with it.
+  explicit dial_race(std::size_t tries) : outcomes_(tries) { ends_.reserve(tries); }
+  dial_race(const dial_race&) = delete;
+  dial_race& operator=(const dial_race&) = delete;
+  ~dial_race() {
+    for (const std::shared_ptr<dial_end>& each : ends_) {
+      each->end();
+    }
+  }
+
+  /// An error: there is no goroutine for it.
+  std::error_code start(const endpoint& where, const endpoint& local, time_point deadline) {
+#if THRUM_EXCEPTIONS
+    try {
+      start_try(where, local, deadline);
+    } catch (const std::system_error& no_memory) {
+      return no_memory.code();
+    }
+#else
+    start_try(where, local, deadline);
+#endif
+    return {};
+  }
+
+  /// The next outcome, if there is one in time.
+  bool wait(outcome& result, const sched::io_deadline& deadline) {
+    return outcomes_.recv(result, deadline) == recv_status::ok;
+  }
+
+ private:
+  void start_try(const endpoint& where, const endpoint& local, time_point deadline) {
+    const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
+    // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
+    // goes with it.
+    base::owner<other_dial> begun;
+    if (network* const other = network_of_caller()) {
+      begun = other->dial(where, local);
+    }
+    go([outcomes = outcomes_, where, local, deadline, ended, making = std::move(begun)] {
+      outcome result;
+      result.made = making ? finish_other(*making, deadline, result.error, ended.get())
+                           : dial_one(where, local, deadline, result.error, ended.get());
+      outcomes.send(std::move(result));
+    });
+  }
+
+  chan<outcome> outcomes_;
+  std::vector<std::shared_ptr<dial_end>> ends_;
+};
+
+/// Several endpoints, each with a head start before the next.
+inline conn dial_staggered(std::span<const endpoint> all, const dial_options& how,
+                           time_point deadline, std::error_code& error) {
+  dial_race race(all.size());
+  std::error_code first_error;
+  std::size_t started = 0;
+  for (std::size_t failed = 0; failed != all.size();) {
+    if (started != all.size()) {
+      const std::error_code not_started = race.start(all[started], how.local, deadline);
+      ++started;
+      if (not_started) {
+        first_error = first_error ? first_error : not_started;
+        ++failed;
+        continue;
+      }
+    }
+    const bool is_last = started == all.size();
+    const sched::io_deadline until(is_last ? sched::no_deadline
+                                           : time_detail::deadline_after(how.head_start));
+    dial_race::outcome result;
+    if (!race.wait(result, until)) {
+      if (until.is_stopped()) {
+        error = io_detail::error_of(os::cancelled);
+        return conn();
+      }
+      continue;
+    }
+    if (!result.error) {
+      error.clear();
+      return std::move(result.made);
+    }
+    if (!first_error) {
+      first_error = result.error;
+    }
+    ++failed;
+  }
+  error = first_error;
+  return conn();
+}
+
+THRUM_OUT_OF_LINE std::vector<endpoint> alternating(std::span<const endpoint> all) {
+  std::vector<endpoint> first;
+  std::vector<endpoint> second;
+  for (const endpoint& each : all) {
+    (each.family() == all.front().family() ? first : second).push_back(each);
+  }
+  std::vector<endpoint> result;
+  result.reserve(all.size());
+  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
+    for (const std::vector<endpoint>* list : {&first, &second}) {
+      if (i < list->size()) {
+        result.push_back((*list)[i]);
+      }
+    }
+  }
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// Declared in net/dial.hpp.
+THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
+                                  const dial_options& how, std::error_code& error) {
+  if (all.empty()) {
+    error = os::error_code_of(os::no_address);
+    return conn();
+  }
+  const address_family own = how.local.family();
+  std::vector<endpoint> fit = net_detail::alternating(all);
+  if (own != address_family::none) {
+    std::erase_if(fit, [&](const endpoint& each) { return each.family() != own; });
+  }
+  if (fit.size() < 2) {
+    return dial_until(fit.empty() ? all.front() : fit.front(), deadline, how, error);
+  }
+  // Sockets that are there at the same time cannot have one port.
+  return runtime::current() == nullptr || how.local.port() != 0
+             ? net_detail::dial_each(fit, how.local, deadline, error)
+             : net_detail::dial_staggered(fit, how, deadline, error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
