@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The sessions of a server: how one begins with a connection, waits for requests, and ends.
+#ifndef THRUM_DETAIL_NET_SERVER_SESSION_HPP
+#define THRUM_DETAIL_NET_SERVER_SESSION_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/start/deadline.hpp>
+#include <thrum/errc.hpp>
+#include <thrum/net/conn.hpp>
+#include <thrum/net/server.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code& error) {
+  // One that may become a session, and counts as one for the limit.
+  struct expected {
+    server& at;
+    ~expected() {
+      const std::lock_guard guard(at.mutex_);
+      --at.accepting_;
+      at.changed_.notify_all();
+    }
+  };
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      const std::size_t most = how_.max_connections;
+      return is_stopping_ || most == 0 || connections_ + accepting_ < most;
+    });
+    if (is_stopping_) {
+      return nullptr;
+    }
+    ++accepting_;
+  }
+  const expected one{*this};
+  std::int64_t pause_ns = listener::first_pause_ns;
+  conn accepted = listener_.accept(error);
+  while (error == std::errc::not_enough_memory && wait_for_memory(pause_ns)) {
+    accepted = listener_.accept(error);  // that connection was closed
+  }
+  while (!error) {
+    {
+      const std::lock_guard guard(mutex_);
+      // Without memory nothing is moved. NOLINTNEXTLINE(bugprone-use-after-move)
+      std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));
+      if (result != nullptr) {
+        ++connections_;
+        sessions_.push_back(*result);
+        return result;
+      }
+    }
+    if (!wait_for_memory(pause_ns)) {
+      return nullptr;
+    }
+  }
+  const std::lock_guard guard(mutex_);
+  if (is_stopping_) {
+    error.clear();
+  }
+  return nullptr;
+}
+
+THRUM_OUT_OF_LINE server::session::session(server& of, conn connection)
+    : server_(of), conn_(std::move(connection)) {
+  if (of.is_told_) {
+    is_told_ = true;
+    grace_ends_ = of.grace_ends_;
+  }
+  if (of.is_closing_) {
+    is_closed_ = true;
+    conn_.close();
+  }
+}
+
+THRUM_OUT_OF_LINE server::session::~session() {
+  const sched::uncancellable until_it_has_left;
+  conn_.close();
+  handler_.reset();
+  std::unique_lock lock(server_.mutex_);
+  server_.changed_.wait(lock, [this] { return !is_pinned_; });
+  server_.sessions_.remove(*this);
+  --server_.connections_;
+  server_.changed_.notify_all();
+}
+
+THRUM_OUT_OF_LINE bool server::session::wait_request_until(time_point deadline) {
+  begin_idle(deadline);
+  std::error_code error;
+  conn_.wait_readable(error);
+  return end_idle(deadline, error);
+}
+
+THRUM_OUT_OF_LINE void server::session::begin_idle(time_point deadline) {
+  const std::lock_guard guard(lock_);
+  is_idle_ = true;
+  idle_until_ = deadline;
+  conn_.set_read_deadline(is_told_ ? std::min(deadline, grace_ends_) : deadline);
+}
+
+THRUM_OUT_OF_LINE bool server::session::end_idle(time_point deadline,
+                                                 const std::error_code& error) {
+  const std::lock_guard guard(lock_);
+  is_idle_ = false;
+  if (!is_told_) {
+    return !error;
+  }
+  conn_.set_read_deadline(deadline);
+  return !error || (error == errc::deadline_exceeded && conn_.is_readable());
+}
+
+THRUM_OUT_OF_LINE bool server::session::stopping() const {
+  const std::lock_guard guard(lock_);
+  return is_told_;
+}
+
+THRUM_OUT_OF_LINE void server::session::tell(time_point grace_ends) {
+  const std::lock_guard guard(lock_);
+  is_told_ = true;
+  grace_ends_ = grace_ends;
+  if (is_idle_) {
+    conn_.set_read_deadline(std::min(idle_until_, grace_ends));
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
