@@ -254,14 +254,12 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 }}}  // namespace thrum::THRUM_ABI::net
 
 #if THRUM_BODIES
-#include <thrum/blocking.hpp>
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/io/pieces.hpp>
+#include <thrum/detail/net/conn_file.hpp>     // IWYU pragma: keep: bodies
+#include <thrum/detail/net/conn_options.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/os/socket_types.hpp>
 
-#include <algorithm>
-#include <climits>
-#include <string_view>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
@@ -283,23 +281,6 @@ THRUM_OUT_OF_LINE conn conn::adopt(native_handle_type socket) {
 THRUM_OUT_OF_LINE conn conn::adopt(native_handle_type socket, std::error_code& error) {
   io::descriptor own = net_detail::adopt_socket(socket, SOCK_STREAM, error);
   return error ? conn() : conn(std::move(own));
-}
-
-THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info() const {
-  return io_detail::or_fail(*this, "tcp_info",
-                            [&](std::error_code& error) { return tcp_info(error); });
-}
-
-THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info(std::error_code& error) const {
-  os::tcp_numbers seen;
-  const os::io_result result =
-      other_ ? os::not_supported
-             : socket_.use([&](os::handle fd) { return os::get_tcp_numbers(fd, seen); });
-  io_detail::count_or(result, error);
-  using us = std::chrono::microseconds;
-  return {us(seen.rtt_us), us(seen.rtt_variance_us), us(seen.least_rtt_us), us(seen.timeout_us),
-          seen.window,     seen.threshold,           seen.segment_size,     seen.unacknowledged,
-          seen.lost,       seen.retransmits,         seen.retries};
 }
 
 THRUM_OUT_OF_LINE void conn::wait_readable() {
@@ -373,50 +354,6 @@ THRUM_OUT_OF_LINE os::io_result conn::write_all_v(
   });
 }
 
-THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
-                                                std::uint64_t n) {
-  return io_detail::or_fail(*this, "send_file", [&](std::error_code& error) {
-    return send_file(file, offset, n, error);
-  });
-}
-
-THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
-                                                std::uint64_t n, std::error_code& error) {
-  const std::uint64_t most_left = offset < longest_file ? longest_file - offset : 0;
-  const std::uint64_t wanted = n < most_left ? n : most_left;
-  std::uint64_t done = 0;
-  if (other_) {
-    error.clear();
-    copy_file(file, offset, wanted, done, error);
-    return done;
-  }
-  bool refused = false;
-  const os::io_result result =
-      socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
-        constexpr std::uint64_t most = std::uint64_t{1}
-                                       << 20;  // then the socket is looked at again
-        if (done == wanted) {
-          return 0;
-        }
-        const std::uint64_t left = wanted - done;
-        const os::io_result sent =
-            os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
-                          static_cast<std::size_t>(left < most ? left : most));
-        if (sent <= 0) {
-          refused = os::cannot_send_file(sent);
-          return refused ? 0 : sent;
-        }
-        // Not how far the offset has moved: a device may leave it where it is.
-        done += static_cast<std::uint64_t>(sent);
-        return sent;
-      });
-  io_detail::count_or(result, error);
-  if (refused) {
-    copy_file(file, offset, wanted, done, error);
-  }
-  return done;
-}
-
 THRUM_OUT_OF_LINE void conn::set_deadline(time_point when) noexcept {
   set_read_deadline(when);
   set_write_deadline(when);
@@ -430,38 +367,6 @@ THRUM_OUT_OF_LINE void conn::close_write() {
 THRUM_OUT_OF_LINE void conn::close_read() {
   io_detail::or_fail(*this, "close_read",
                      [&](std::error_code& error) { return shut_down(os::reading, error); });
-}
-
-THRUM_OUT_OF_LINE void conn::no_delay(bool on) {
-  io_detail::or_fail(*this, "no_delay",
-                     [&](std::error_code& error) { return no_delay(on, error), 0; });
-}
-
-THRUM_OUT_OF_LINE void conn::no_delay(bool on, std::error_code& error) {
-  io_detail::count_or(set_option([&](os::handle fd) { return os::set_no_delay(fd, on); }), error);
-}
-
-THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
-  io_detail::or_fail(*this, "keep_alive",
-                     [&](std::error_code& error) { return keep_alive(how, error), 0; });
-}
-
-THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how, std::error_code& error) {
-  io_detail::count_or(
-      set_option([&](os::handle fd) { return net_detail::set_keep_alive(fd, how); }), error);
-}
-
-THRUM_OUT_OF_LINE void conn::linger(int seconds) {
-  io_detail::or_fail(*this, "linger",
-                     [&](std::error_code& error) { return linger(seconds, error), 0; });
-}
-
-THRUM_OUT_OF_LINE void conn::linger(int seconds, std::error_code& error) {
-  if (other_) {
-    other_->reset_at_close(seconds == 0);
-  }
-  io_detail::count_or(set_option([&](os::handle fd) { return os::set_linger(fd, seconds); }),
-                      error);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void conn::fail(const std::error_code& error,
@@ -530,55 +435,6 @@ THRUM_OUT_OF_LINE std::size_t conn::shut_down(int what, std::error_code& error) 
   }
   return io_detail::count_or(result == os::not_connected ? 0 : result,
                              error);  // the peer was faster
-}
-
-THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t offset,
-                                       std::uint64_t wanted, std::uint64_t& done,
-                                       std::error_code& error) {
-  constexpr std::uint64_t most = 64 * 1024;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(wanted - done, most)));
-  bool has_offsets = true;
-  while (done < wanted) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(wanted - done, most));
-    os::io_result got = 0;
-    if (has_offsets) {
-      got = blocking([&] {
-        return os::read_at(file, buffer.data(), n, static_cast<std::int64_t>(offset + done));
-      });
-      has_offsets = got != os::no_offsets || offset != 0;
-    }
-    if (!has_offsets) {
-      got = read_stream(file, std::span(buffer).first(n));
-    }
-    if (got == os::interrupted) {
-      continue;
-    }
-    if (io_detail::count_or(got, error) == 0) {
-      return;
-    }
-    done += write(std::span(std::as_const(buffer)).first(static_cast<std::size_t>(got)), error);
-    if (error) {
-      return;
-    }
-  }
-}
-
-THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
-                                                  std::span<std::byte> piece) {
-  for (;;) {
-    const os::io_result seen = socket_.run_paced(io::side::write, [&](os::handle) -> os::io_result {
-      const os::io_result ready = os::wait_for(file, false, 0);
-      return ready == 0 ? os::would_block : ready;
-    });
-    if (seen < 0) {
-      return seen;
-    }
-    // In case somebody else takes it first.
-    const os::io_result got = blocking([&] { return os::read(file, piece.data(), piece.size()); });
-    if (got != os::would_block) {
-      return got;
-    }
-  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Sends a file over a conn: inside the kernel if the system can, else in pieces.
+#ifndef THRUM_DETAIL_NET_CONN_FILE_HPP
+#define THRUM_DETAIL_NET_CONN_FILE_HPP
+
+#include <thrum/blocking.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/io/descriptor.hpp>
+#include <thrum/io/stream.hpp>
+#include <thrum/net/conn.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
+                                                std::uint64_t n) {
+  return io_detail::or_fail(*this, "send_file", [&](std::error_code& error) {
+    return send_file(file, offset, n, error);
+  });
+}
+
+THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
+                                                std::uint64_t n, std::error_code& error) {
+  const std::uint64_t most_left = offset < longest_file ? longest_file - offset : 0;
+  const std::uint64_t wanted = n < most_left ? n : most_left;
+  std::uint64_t done = 0;
+  if (other_) {
+    error.clear();
+    copy_file(file, offset, wanted, done, error);
+    return done;
+  }
+  bool refused = false;
+  const os::io_result result =
+      socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
+        constexpr std::uint64_t most = std::uint64_t{1}
+                                       << 20;  // then the socket is looked at again
+        if (done == wanted) {
+          return 0;
+        }
+        const std::uint64_t left = wanted - done;
+        const os::io_result sent =
+            os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
+                          static_cast<std::size_t>(left < most ? left : most));
+        if (sent <= 0) {
+          refused = os::cannot_send_file(sent);
+          return refused ? 0 : sent;
+        }
+        // Not how far the offset has moved: a device may leave it where it is.
+        done += static_cast<std::uint64_t>(sent);
+        return sent;
+      });
+  io_detail::count_or(result, error);
+  if (refused) {
+    copy_file(file, offset, wanted, done, error);
+  }
+  return done;
+}
+
+THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t offset,
+                                       std::uint64_t wanted, std::uint64_t& done,
+                                       std::error_code& error) {
+  constexpr std::uint64_t most = 64 * 1024;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(wanted - done, most)));
+  bool has_offsets = true;
+  while (done < wanted) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(wanted - done, most));
+    os::io_result got = 0;
+    if (has_offsets) {
+      got = blocking([&] {
+        return os::read_at(file, buffer.data(), n, static_cast<std::int64_t>(offset + done));
+      });
+      has_offsets = got != os::no_offsets || offset != 0;
+    }
+    if (!has_offsets) {
+      got = read_stream(file, std::span(buffer).first(n));
+    }
+    if (got == os::interrupted) {
+      continue;
+    }
+    if (io_detail::count_or(got, error) == 0) {
+      return;
+    }
+    done += write(std::span(std::as_const(buffer)).first(static_cast<std::size_t>(got)), error);
+    if (error) {
+      return;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
+                                                  std::span<std::byte> piece) {
+  for (;;) {
+    const os::io_result seen = socket_.run_paced(io::side::write, [&](os::handle) -> os::io_result {
+      const os::io_result ready = os::wait_for(file, false, 0);
+      return ready == 0 ? os::would_block : ready;
+    });
+    if (seen < 0) {
+      return seen;
+    }
+    // In case somebody else takes it first.
+    const os::io_result got = blocking([&] { return os::read(file, piece.data(), piece.size()); });
+    if (got != os::would_block) {
+      return got;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
