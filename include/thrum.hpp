@@ -33,8 +33,6 @@
 #include <thrum/chan.hpp>
 #include <thrum/context.hpp>
 #include <thrum/debug/stats.hpp>
-#include <thrum/detail/start/deadline.hpp>
-#include <thrum/detail/start/stoppable.hpp>
 #include <thrum/errc.hpp>
 #include <thrum/errno.hpp>
 #include <thrum/fork_join.hpp>

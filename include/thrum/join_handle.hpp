@@ -289,7 +289,7 @@ void join_handle<T>::detach() {
 
 }}  // namespace thrum::THRUM_ABI
 
-#if THRUM_BODIES
+#if THRUM_BODIES && THRUM_EXCEPTIONS
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/debug/panic_report.hpp>
 #include <thrum/detail/os/os.hpp>

@@ -35,7 +35,6 @@ USES = {
     "blocking.hpp": "thrum::blocking([] { return 1; });",
     "chan.hpp": "thrum::chan<int> c(1); c.send(1); c.recv(); int v; c.recv_for(v, ms); c.close();",
     "context.hpp": "auto c = thrum::context::background().with_timeout(ms); c.done().recv();",
-    "deadline.hpp": "thrum::time_detail::deadline_after(ms);",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "errno.hpp": "errno = 0;",
     "fork_join.hpp": "thrum::fork_join([] { return 1; }, [] {});",
@@ -81,7 +80,6 @@ USES = {
     "select.hpp": "thrum::chan<int> c(1); c.send(1); "
     "thrum::select(thrum::on_recv(c, [](int&&, bool) {}), thrum::on_timeout(ms));",
     "stop_condition.hpp": "static_assert(!thrum::stop_condition<int>);",
-    "stoppable.hpp": "static_assert(thrum::stop_condition<std::stop_token>);",
     "sync/atomic_wait.hpp": "std::atomic<int> a{1}; thrum::atomic_wait(&a, 2); thrum::atomic_notify_one(&a);",
     "sync/barrier.hpp": "thrum::barrier<> b(1); b.arrive_and_wait();",
     "sync/condition_variable.hpp": "thrum::mutex m; thrum::condition_variable c; "
