@@ -57,6 +57,7 @@ cat >"$work/behind_macros.cpp" <<'TEXT'
 #endif
 TEXT
 printf '#include <thrum/implementation.hpp>\nint main() {}\n' >"$work/implementation.cpp"
+printf '#include <thrum.hpp>\n#include <thrum/implementation.hpp>\nint main() {}\n' >"$work/late.cpp"
 
 for compiler in g++ clang++-14 clang++-19; do
   command -v $compiler >/dev/null || { echo "skip  $compiler is not installed"; continue; }
@@ -74,6 +75,9 @@ for compiler in g++ clang++-14 clang++-19; do
     $compiler -std=c++20 -DTHRUM_SEPARATE=1 -I"$include" -fsyntax-only "$work/behind_macros.cpp"
   one_error "$compiler: C++17 is refused in one sentence, by the implementation, too" "thrum needs C++20" \
     $compiler -std=c++17 -DTHRUM_SEPARATE=1 -I"$include" -fsyntax-only "$work/implementation.cpp"
+  one_error "$compiler: the implementation behind another header is refused in one sentence" \
+    "before any other header of the library" \
+    $compiler -std=c++20 -DTHRUM_SEPARATE=1 -I"$include" -fsyntax-only "$work/late.cpp"
   for standard in 98 11 17; do
     one_error "$compiler: C++$standard is refused in one sentence" "thrum needs C++20" \
       $compiler -std=c++$standard -I"$include" -fsyntax-only "$work/empty.cpp"
