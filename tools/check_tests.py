@@ -50,8 +50,10 @@ ELSEWHERE = {
     "chan/core": "chan_test",
     "chan/handle": "chan_test",
     "sched/core/reclaim": "sched/core/give_back_test",  # one subject: its essay, and its steps
-    "sched/io/poll_foreign": "io/wait_test",
+    "sched/io/poll_close": "sched/io/poll_wait_test",
     "sched/io/poll_events": "sched/io/poll_desc_test",
+    "sched/io/poll_foreign": "io/wait_test",
+    "sched/io/poll_sleep": "sched/io/poll_wait_test",
     "select/engine": "select_test",
     "sync/condition_variable_any": "sync/condition_variable_test",
     "sync/mutex_queue": "sync/mutex_test",

@@ -201,19 +201,17 @@ class poll_wait {
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #if THRUM_BODIES
-#include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/netpoll/contract.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/io/io_share.hpp>
+#include <thrum/detail/sched/io/poll_close.hpp>
 #include <thrum/detail/sched/io/poll_events.hpp>
 #include <thrum/detail/sched/io/poll_foreign.hpp>
+#include <thrum/detail/sched/io/poll_sleep.hpp>
 #include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
-#include <thrum/detail/sched/run/leave_poller.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -307,38 +305,6 @@ THRUM_OUT_OF_LINE int poll_wait::begin_at_once(poll_desc& d, io_side which) noex
   return 0;
 }
 
-THRUM_OUT_OF_LINE int poll_wait::wait(poll_desc& d, io_side which) noexcept {
-  section here;
-  d.lock.lock();
-  return wait_locked(here, d, which);
-}
-
-THRUM_OUT_OF_LINE int poll_wait::pause(poll_desc& d, io_side which, std::int64_t when) noexcept {
-  section here;
-  poll_side& side = d.side(which);
-  for (d.lock.lock();; d.lock.lock()) {
-    const int error = refusal_locked(d, side);
-    if (error != 0 || when <= traits::now()) {
-      d.lock.unlock();
-      return error;
-    }
-    // In the queue of turns: events wake nothing there, and no other can end the turn.
-    wait_point point;
-    prepare(here, point, d, which);
-    side.turns.push_back(point);
-    const io_deadline until(here, side.deadline < when ? side.deadline : when);
-    // As a sleep: nobody outside has to bring anything, so the clock of a bubble may go on.
-    const wake_cause cause =
-        sched::wait(here, point, d.lock, {wait_reason::sleep, true, until.until()});
-    if (cause == wake_cause::cancelled) {
-      return io_exit;
-    }
-    if (cause == wake_cause::timed_out && until.is_stopped()) {
-      return os::cancelled;
-    }
-  }
-}
-
 THRUM_OUT_OF_LINE void poll_wait::end(poll_desc& d, io_side which, bool drained,
                                       std::size_t bytes) noexcept {
   section here;
@@ -394,96 +360,6 @@ THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
     take_watchers_locked(side, wake_cause::retry, taken);
   }
   taken.wake_all();
-}
-
-THRUM_OUT_OF_LINE os::handle poll_wait::end_use(poll_desc& d) noexcept {
-  section here;
-  wake_list taken;
-  bool is_copy;
-  {
-    scoped guard(d.lock);
-    if (d.closing) {
-      return os::no_handle;
-    }
-    d.closing = true;
-    // relaxed: set when there was one thread
-    is_copy = d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed);
-    if (is_copy) {
-      d.scheduler = nullptr;
-      d.users = 0;
-      d.sides[0].busy = d.sides[1].busy = false;
-    }
-    for (poll_side& side : d.sides) {
-      if (is_copy) {  // of goroutines that will never run: no more than out of the lists
-        side.waiter = nullptr;
-        while (side.turns.pop_front() != nullptr || side.watchers.pop_front() != nullptr) {
-        }
-        continue;
-      }
-      taken.push_back(take_waiter_locked(side, wake_cause::closed));
-      take_turns_locked(side, wake_cause::closed, taken);
-      take_watchers_locked(side, wake_cause::closed, taken);
-    }
-  }
-  taken.wake_all();
-  d.lock.lock();
-  if (d.users != 0) {
-    wait_point point;
-    point.g = here.g();
-    d.closer = &point;
-    sched::wait(here, point, d.lock, {wait_reason::io_close, false});
-    d.lock.lock();
-  }
-  THRUM_ASSERT(PD2, d.users == 0 && d.closing);
-  const os::handle fd = d.handle();
-  if (d.scheduler != nullptr) {
-    netpoll::remove(d.scheduler->poller, fd, d.tag(), d.asked);
-    d.scheduler = nullptr;
-  }
-  d.asked = 0;
-  d.fd.store(os::no_handle, relaxed);  // relaxed: under the lock
-  d.next_generation();
-  d.lock.unlock();
-  return fd;
-}
-
-THRUM_OUT_OF_LINE void poll_wait::give_back(poll_desc& d) noexcept {
-  const section here;
-  poll_table::give_back(d);
-}
-
-THRUM_OUT_OF_LINE void poll_wait::detach_all(runtime_scheduler& scheduler) noexcept {
-  poll_table::for_each([&](poll_desc& d) {
-    wake_list taken;
-    {
-      scoped guard(d.lock);
-      if (d.scheduler != &scheduler) {
-        return;
-      }
-      d.scheduler = nullptr;
-      d.asked = 0;
-      for (poll_side& side : d.sides) {
-        taken.push_back(take_waiter_locked(side, wake_cause::retry));
-        if (d.foreign) {
-          take_turns_locked(side, wake_cause::retry, taken);
-        }
-        take_watchers_locked(side, wake_cause::retry, taken);
-      }
-    }
-    taken.wake_all();
-  });
-}
-
-THRUM_OUT_OF_LINE runtime_scheduler* poll_wait::own_scheduler() noexcept {
-  const machine* const m = current_m();
-  return m != nullptr ? m->scheduler : nullptr;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::call_to_poller(runtime_scheduler& scheduler) noexcept {
-  traits::fence(seq_cst);  // [s.poll =] it is counted; a sleeper that leaves counts again
-  if (!scheduler.poll.somebody_sleeps()) {
-    scheduler.wake_processor();
-  }
 }
 
 THRUM_OUT_OF_LINE void poll_wait::prepare(const section& here, wait_point& point, poll_desc& d,
@@ -543,133 +419,6 @@ THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next
   if (next != nullptr) {
     wake(*next);
   }
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcept {
-  wake_list taken;
-  d.scheduler = nullptr;
-  d.asked = 0;
-  for (poll_side& side : d.sides) {
-    while (side.watchers.pop_front() != nullptr) {
-    }
-    if (side.waiter == nullptr) {
-      continue;
-    }
-    side.waiter = nullptr;
-    side.busy = false;
-    --d.users;
-    while (wait_point* const point = side.turns.pop_front()) {
-      // relaxed: set when there was one thread
-      if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
-        settle(*point, wake_cause::retry);
-        taken.push_back(point);
-      }
-    }
-  }
-  d.lock.unlock();
-  taken.wake_all();
-}
-
-THRUM_OUT_OF_LINE void poll_wait::ask_locked(const section& here, poll_desc& d,
-                                             io_side which) noexcept {
-  const netpoll::events what = which == io_side::read ? netpoll::readable : netpoll::writable;
-  if ((d.asked & what) == 0) {
-    d.asked |= what;
-    const bool polls_soon = here.m() != nullptr && here.m()->scheduler == d.scheduler;
-    netpoll::ask(d.scheduler->poller, d.handle(), d.tag(), what, !polls_soon);
-  }
-}
-
-THRUM_OUT_OF_LINE int poll_wait::register_locked(poll_desc& d, io_side which) noexcept {
-  int error = refusal_locked(d, d.side(which));
-  // relaxed: set when there was one thread
-  if (d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed)) [[unlikely]] {
-    forget_parent(d);
-    return os::would_block;
-  }
-  if (error == 0 && d.scheduler == nullptr) {
-    if (runtime_scheduler* const own = own_scheduler(); own != nullptr) {
-      error = own->poller.add(d.handle(), d.tag());
-      d.scheduler = error == 0 ? own : nullptr;
-    }
-  }
-  if (error != 0) {
-    d.lock.unlock();
-  }
-  return error;
-}
-
-THRUM_OUT_OF_LINE int poll_wait::wait_locked(section& here, poll_desc& d, io_side which) noexcept {
-  poll_side& side = d.side(which);
-  for (;; d.lock.lock()) {
-    if (side.ready && !d.closing) {  // also when the deadline has just passed
-      side.ready = false;
-      d.lock.unlock();
-      return 0;
-    }
-    const bool was_known = d.scheduler != nullptr;
-    int error = register_locked(d, which);
-    if (error == 0 && !was_known) {
-      if (d.scheduler == nullptr) {
-        const os::handle fd = d.handle();
-        const io_deadline deadline(here, side.deadline);
-        d.lock.unlock();
-        error =
-            deadline.is_stopped() ? os::cancelled : wait_with_thread(fd, which, deadline.moment());
-        if (error == 0) {
-          return 0;
-        }
-      } else if (here.m() == nullptr) {
-        runtime_scheduler& scheduler = *d.scheduler;
-        d.lock.unlock();
-        call_to_poller(scheduler);
-        continue;
-      }
-    }
-    if (error == os::would_block) {
-      continue;
-    }
-    if (error != 0) {
-      return error;
-    }
-    if (netpoll::asks_each_time(d.scheduler->poller)) {
-      ask_locked(here, d, which);
-    }
-    if (machine* const m = here.m()) {
-      note_wait_for_event(*m);
-    }
-    wait_point point;
-    prepare(here, point, d, which);
-    side.waiter = &point;
-    const io_deadline deadline(here, side.deadline);
-    const wake_cause cause =
-        sched::wait(here, point, d.lock, {reason_of(which), true, deadline.until()});
-    if (cause == wake_cause::notified) {
-      return 0;
-    }
-    if (cause == wake_cause::cancelled) {
-      return io_exit;
-    }
-    if (cause == wake_cause::timed_out && deadline.is_stopped()) {
-      return os::cancelled;
-    }
-    // Closed, timed out, or moved: look again.
-  }
-}
-
-THRUM_OUT_OF_LINE int poll_wait::wait_with_thread(os::handle fd, io_side which,
-                                                  std::int64_t deadline) noexcept {
-  constexpr std::int64_t ms = 1'000'000;
-  constexpr std::int64_t at_once = 10;
-  std::int64_t left = at_once;
-  if (deadline != no_deadline) {
-    left = (deadline - traits::now() + ms - 1) / ms;
-    left = left < 0 ? 0 : left < at_once ? left : at_once;
-  }
-  const os::io_result seen = os::wait_for(fd, which == io_side::write, static_cast<int>(left));
-  return seen > 0                               ? 0
-         : seen == 0 || seen == os::interrupted ? os::would_block
-                                                : static_cast<int>(seen);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
