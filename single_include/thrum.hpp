@@ -30336,6 +30336,13 @@ class task_group {
 #ifndef THRUM_IO_STREAM_HPP
 #define THRUM_IO_STREAM_HPP
 
+// ---- thrum/detail/io/stream_calls.hpp ----
+//
+// What the members of io/stream.hpp are made of: results as counts and error codes, the errors that are
+// thrown, calls with a stop, and concepts for what only some classes have.
+#ifndef THRUM_DETAIL_IO_STREAM_CALLS_HPP
+#define THRUM_DETAIL_IO_STREAM_CALLS_HPP
+
 // ---- thrum/detail/base/message.hpp ----
 //
 // Texts of messages, put together where nothing may allocate: in a signal handler, in a thread that
@@ -31044,14 +31051,12 @@ THRUM_OUT_OF_LINE os::io_result move_from_pipe(io::descriptor& to, io::native_ha
 
 #endif
 
-#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
@@ -31108,7 +31113,7 @@ std::span<Byte> bytes_at(Char* first, std::size_t size) noexcept {
   return std::span<Byte>(reinterpret_cast<Byte*>(first), size);
 }
 
-// What only some classes have, of those that the head of this file lists. The members ask for them as
+// What only some classes have, of those that the head of io/stream.hpp lists. The members ask for them as
 // templates: clang 14 asks for the constraint of a plain member where the class is still incomplete.
 template <class S>
 concept reads_pieces_by_codes = requires(S& stream, std::span<const std::span<std::byte>> pieces,
@@ -31204,6 +31209,17 @@ inline std::span<const std::byte> bytes_in(std::string_view text) noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
+
+#endif
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
@@ -32023,6 +32039,70 @@ buffered_writer(Stream&&, std::size_t = 0) -> buffered_writer<Stream>;
 #ifndef THRUM_IO_COPY_HPP
 #define THRUM_IO_COPY_HPP
 
+// ---- thrum/detail/io/middle_pipe.hpp ----
+//
+// The pipe through which io::copy moves bytes inside the kernel, from a connection or a pipe to another.
+#ifndef THRUM_DETAIL_IO_MIDDLE_PIPE_HPP
+#define THRUM_DETAIL_IO_MIDDLE_PIPE_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// A pipe that only a copy knows: between two moves it is empty. Once it has passed on as much as a wide one
+/// holds it becomes one: there are fewer moves then, and above all fewer waits between them.
+class middle_pipe {
+ public:
+  /// How much is moved at once, which is what Linux lets anybody's pipe hold.
+  static constexpr std::size_t most = std::size_t{1} << 20;
+  /// So many pipes of a process are wide at the same time, and others a quarter as much. Where those of
+  /// a user together hold 64 MiB Linux makes further ones of a page or two.
+  static constexpr int most_wide = 16;
+
+  middle_pipe() noexcept = default;
+  middle_pipe(const middle_pipe&) = delete;
+  middle_pipe& operator=(const middle_pipe&) = delete;
+  ~middle_pipe();
+
+  /// Whether it can be used; makes it, the first time.
+  bool open() noexcept;
+  /// It cannot, from now on.
+  void give_up() noexcept { state_ = state::useless; }
+  /// So many bytes have come through it.
+  void has_passed(std::size_t n) noexcept {
+    passed_ += n;
+    if (passed_ >= most && width_ == width::usual) [[unlikely]] {
+      widen();
+    }
+  }
+  /// How many are wide now, of all copies.
+  static int wide() noexcept {
+    return wide_.load(base::orders::relaxed);  // relaxed: a count, orders nothing
+  }
+
+  os::handle reader() const noexcept { return ends_[0]; }
+  os::handle writer() const noexcept { return ends_[1]; }
+
+ private:
+  enum class state : unsigned char { none, open, useless };
+  enum class width : unsigned char { usual, wide, stays };
+
+  void widen() noexcept;
+
+  static inline constinit std::atomic<int> wide_{0};
+
+  os::handle ends_[2] = {os::no_handle, os::no_handle};
+  std::uint64_t passed_ = 0;
+  state state_ = state::none;
+  width width_ = width::usual;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+#endif
+
 // ---- thrum/io/file.hpp ----
 //
 // file: what has a path in the file system, or was handed to the program with a number.
@@ -32390,7 +32470,6 @@ limited(Stream&&, std::uint64_t) -> limited<Stream>;
 #endif
 
 #include <algorithm>
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -32464,54 +32543,6 @@ std::uint64_t copy_inside(From& from, To& to, IsOver is_over, std::error_code& e
     return 0;
   }
 }
-
-/// A pipe that only a copy knows: between two moves it is empty. Once it has passed on as much as a wide one
-/// holds it becomes one: there are fewer moves then, and above all fewer waits between them.
-class middle_pipe {
- public:
-  /// How much is moved at once, which is what Linux lets anybody's pipe hold.
-  static constexpr std::size_t most = std::size_t{1} << 20;
-  /// So many pipes of a process are wide at the same time, and others a quarter as much. Where those of
-  /// a user together hold 64 MiB Linux makes further ones of a page or two.
-  static constexpr int most_wide = 16;
-
-  middle_pipe() noexcept = default;
-  middle_pipe(const middle_pipe&) = delete;
-  middle_pipe& operator=(const middle_pipe&) = delete;
-  ~middle_pipe();
-
-  /// Whether it can be used; makes it, the first time.
-  bool open() noexcept;
-  /// It cannot, from now on.
-  void give_up() noexcept { state_ = state::useless; }
-  /// So many bytes have come through it.
-  void has_passed(std::size_t n) noexcept {
-    passed_ += n;
-    if (passed_ >= most && width_ == width::usual) [[unlikely]] {
-      widen();
-    }
-  }
-  /// How many are wide now, of all copies.
-  static int wide() noexcept {
-    return wide_.load(base::orders::relaxed);  // relaxed: a count, orders nothing
-  }
-
-  os::handle reader() const noexcept { return ends_[0]; }
-  os::handle writer() const noexcept { return ends_[1]; }
-
- private:
-  enum class state : unsigned char { none, open, useless };
-  enum class width : unsigned char { usual, wide, stays };
-
-  void widen() noexcept;
-
-  static inline constinit std::atomic<int> wide_{0};
-
-  os::handle ends_[2] = {os::no_handle, os::no_handle};
-  std::uint64_t passed_ = 0;
-  state state_ = state::none;
-  width width_ = width::usual;
-};
 
 template <class From>
 concept moves_to_pipes = requires(From& from, os::handle pipe) {
@@ -33668,12 +33699,16 @@ class file_watch {
 #ifndef THRUM_IO_MEMORY_PIPE_HPP
 #define THRUM_IO_MEMORY_PIPE_HPP
 
+// ---- thrum/detail/io/memory_flow.hpp ----
+//
+// One direction of an io::memory_pipe: the turns of its writers, the offer of one, and its readers.
+#ifndef THRUM_DETAIL_IO_MEMORY_FLOW_HPP
+#define THRUM_DETAIL_IO_MEMORY_FLOW_HPP
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <system_error>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
@@ -33732,6 +33767,14 @@ struct memory_flows {
 };
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
+
+#endif
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <system_error>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
@@ -59138,7 +59181,7 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
 #endif
 
 // ---- thrum/join_handle.hpp: bodies ----
-#if defined(THRUM_JOIN_HANDLE_HPP) && THRUM_BODIES
+#if defined(THRUM_JOIN_HANDLE_HPP) && (THRUM_BODIES && THRUM_EXCEPTIONS)
 // ---- thrum/detail/debug/panic_report.hpp ----
 //
 // What is said when an exception leaves a goroutine.
@@ -59150,6 +59193,625 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
 // reported only if nothing has caught it.
 #ifndef THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
 #define THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
+
+// ---- thrum/detail/debug/backtrace.hpp ----
+//
+// Where a goroutine stands, in words.
+#ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+#define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+
+// ---- thrum/detail/sched/core/frame_walk.hpp ----
+//
+// The callers on a stack that stands still, whatever it was doing when it was made to.
+//
+// Purpose
+//   A dump looks at goroutines that a signal has interrupted at any instruction: in the middle of
+//   the unwinder, with an exception half thrown and the stack pointer already elsewhere; in the
+//   loader; in a function's last instructions, which not every compiler describes rightly. The
+//   unwinder of exceptions, which trusts its tables and the stack, ends such a program.
+//
+// So each step is checked
+//   FW1  only words of the goroutine's own stack are read
+//   FW2  each frame lies above the one before it
+//   FW3  nothing is called that locks or allocates
+//   What fails a check ends the walk: a wrong rule costs lines of the report, never the program.
+//
+// Runs in the handler of a signal; uses about 6 KiB of its stack.
+#ifndef THRUM_DETAIL_SCHED_CORE_FRAME_WALK_HPP
+#define THRUM_DETAIL_SCHED_CORE_FRAME_WALK_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The addresses that a stack may use: low included, high not.
+struct stack_bounds {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+
+  bool holds_word(std::uintptr_t at) const noexcept {
+    return at % sizeof(at) == 0 && at >= low && at < high && high - at >= sizeof(at);
+  }
+};
+
+/// A word of another's stack. The sanitizers cannot know that this is allowed.
+THRUM_NOINLINE THRUM_NO_SANITIZE inline std::uintptr_t word_at(std::uintptr_t at) noexcept {
+  return *reinterpret_cast<const volatile std::uintptr_t*>(at);
+}
+
+/// How one register of the caller is found.
+struct register_rule {
+  enum class kind : std::uint8_t {
+    same,
+    undefined,
+    saved_at,      // the frame's address and `number`
+    is_offset,     // the same, but the sum itself
+    in_register,   // `number`
+    saved_at_sum,  // an expression says where
+    is_sum,        // an expression says what
+  };
+  kind how = kind::same;
+  std::int64_t number = 0;
+  os::byte_reader expression;
+};
+
+/// All rules that hold at one instruction.
+struct frame_rules {
+  register_rule registers[arch::frame_registers::count];
+  bool frame_is_sum = false;
+  std::uint64_t frame_register = 0;
+  std::int64_t frame_offset = 0;
+  os::byte_reader frame_expression;
+};
+
+/// Runs the instructions of a table up to an address. False: something is not understood.
+class rule_reader {
+ public:
+  rule_reader(const os::unwind_entry& entry, std::uintptr_t address) noexcept
+      : entry_(entry), address_(address), at_(entry.begin) {}
+
+  bool read(frame_rules& rules) noexcept {
+    if (!run(entry_.common, rules)) {
+      return false;
+    }
+    initial_ = rules;
+    at_ = entry_.begin;
+    return run(entry_.own, rules);
+  }
+
+ private:
+  using kind = register_rule::kind;
+
+  static void set(frame_rules& rules, std::uint64_t number, const register_rule& rule) noexcept {
+    if (number < arch::frame_registers::count) {
+      rules.registers[number] = rule;
+    }
+  }
+
+  static os::byte_reader block(os::byte_reader& in) noexcept {
+    const std::uint64_t bytes = in.unsigned_number();
+    const std::uintptr_t begin = in.at();
+    in.skip(bytes);
+    return in.failed() ? os::byte_reader() : os::byte_reader(begin, in.at());
+  }
+
+  std::int64_t in_units(std::uint64_t n) const noexcept {
+    return static_cast<std::int64_t>(n) * entry_.data_unit;
+  }
+
+  /// False: the instructions from here on are about what lies behind the address.
+  bool advance(std::uint64_t units) noexcept {
+    at_ += base::convert<std::uintptr_t>(units * entry_.code_unit);
+    return at_ <= address_;
+  }
+
+  bool run(os::byte_reader in, frame_rules& rules) noexcept {
+    while (!in.at_end()) {
+      const auto code = in.read<std::uint8_t>();
+      const std::uint64_t low = code & 0x3FU;
+      switch (code & 0xC0U) {
+        case 0x40:
+          if (!advance(low)) {
+            return true;
+          }
+          continue;
+        case 0x80: set(rules, low, {kind::saved_at, in_units(in.unsigned_number()), {}}); continue;
+        case 0xC0: restore(rules, low); continue;
+        default: break;
+      }
+      bool behind = false;
+      if (!run_long(code, in, rules, behind)) {
+        return false;
+      }
+      if (behind) {
+        return true;
+      }
+    }
+    return !in.failed();
+  }
+
+  void restore(frame_rules& rules, std::uint64_t number) const noexcept {
+    if (number < arch::frame_registers::count) {
+      rules.registers[number] = initial_.registers[number];
+    }
+  }
+
+  bool run_long(std::uint8_t code, os::byte_reader& in, frame_rules& rules, bool& behind) noexcept {
+    switch (code) {
+      case 0x00: return true;
+      case 0x01:
+        at_ = in.pointer(entry_.pointer_form);
+        behind = at_ > address_;
+        return true;
+      case 0x02: behind = !advance(in.read<std::uint8_t>()); return true;
+      case 0x03: behind = !advance(in.read<std::uint16_t>()); return true;
+      case 0x04: behind = !advance(in.read<std::uint32_t>()); return true;
+      case 0x0A:
+        if (depth_ == max_depth) {
+          return false;
+        }
+        kept_[depth_++] = rules;
+        return true;
+      case 0x0B:
+        if (depth_ == 0) {
+          return false;
+        }
+        rules = kept_[--depth_];
+        return true;
+      case 0x0C:
+      case 0x12:
+        rules.frame_is_sum = false;
+        rules.frame_register = in.unsigned_number();
+        rules.frame_offset = code == 0x0C ? static_cast<std::int64_t>(in.unsigned_number())
+                                          : in.signed_number() * entry_.data_unit;
+        return true;
+      case 0x0D:
+        rules.frame_is_sum = false;
+        rules.frame_register = in.unsigned_number();
+        return true;
+      case 0x0E: rules.frame_offset = static_cast<std::int64_t>(in.unsigned_number()); return true;
+      case 0x13: rules.frame_offset = in.signed_number() * entry_.data_unit; return true;
+      case 0x0F:
+        rules.frame_is_sum = true;
+        rules.frame_expression = block(in);
+        return true;
+      case 0x2D: return true;  // the return address is signed: see plain_address
+      case 0x2E: in.unsigned_number(); return true;
+      default: return run_register(code, in, rules);
+    }
+  }
+
+  bool run_register(std::uint8_t code, os::byte_reader& in, frame_rules& rules) noexcept {
+    const std::uint64_t number = in.unsigned_number();
+    switch (code) {
+      case 0x05: set(rules, number, {kind::saved_at, in_units(in.unsigned_number()), {}}); break;
+      case 0x06: restore(rules, number); break;
+      case 0x07: set(rules, number, {kind::undefined, 0, {}}); break;
+      case 0x08: set(rules, number, {kind::same, 0, {}}); break;
+      case 0x09:
+        set(rules, number,
+            {kind::in_register, static_cast<std::int64_t>(in.unsigned_number()), {}});
+        break;
+      case 0x10: set(rules, number, {kind::saved_at_sum, 0, block(in)}); break;
+      case 0x11:
+        set(rules, number, {kind::saved_at, in.signed_number() * entry_.data_unit, {}});
+        break;
+      case 0x14: set(rules, number, {kind::is_offset, in_units(in.unsigned_number()), {}}); break;
+      case 0x15:
+        set(rules, number, {kind::is_offset, in.signed_number() * entry_.data_unit, {}});
+        break;
+      case 0x16: set(rules, number, {kind::is_sum, 0, block(in)}); break;
+      case 0x2F: set(rules, number, {kind::saved_at, -in_units(in.unsigned_number()), {}}); break;
+      default: return false;
+    }
+    return true;
+  }
+
+  static constexpr std::size_t max_depth = 3;
+
+  const os::unwind_entry& entry_;
+  const std::uintptr_t address_;
+  std::uintptr_t at_;
+  frame_rules initial_;
+  frame_rules kept_[max_depth];
+  std::size_t depth_ = 0;
+};
+
+/// Works out an expression, which begins with `pushed` on its stack if there is one.
+class expression_reader {
+ public:
+  expression_reader(const arch::frame_registers& at, const stack_bounds& bounds) noexcept
+      : at_(at), bounds_(bounds) {}
+
+  bool read(os::byte_reader in, const std::uintptr_t* pushed, std::uintptr_t& result) noexcept {
+    size_ = 0;
+    if (pushed != nullptr) {
+      push(*pushed);
+    }
+    while (!in.at_end()) {
+      if (!run(in.read<std::uint8_t>(), in)) {
+        return false;
+      }
+    }
+    if (in.failed() || size_ == 0) {
+      return false;
+    }
+    result = stack_[size_ - 1];
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 8;
+  static constexpr std::size_t word_bits = 8 * sizeof(std::uintptr_t);
+
+  bool push(std::uintptr_t value) noexcept {
+    if (size_ == capacity) {
+      return false;
+    }
+    stack_[size_++] = value;
+    return true;
+  }
+
+  bool run(std::uint8_t code, os::byte_reader& in) noexcept {
+    if (code >= 0x30 && code <= 0x4F) {
+      return push(code - 0x30U);
+    }
+    if (code >= 0x70 && code <= 0x8F) {
+      const std::size_t number = code - 0x70U;
+      const std::int64_t offset = in.signed_number();
+      return number < arch::frame_registers::count &&
+             push(at_.value[number] + static_cast<std::uintptr_t>(offset));
+    }
+    switch (code) {
+      case 0x08: return push(in.read<std::uint8_t>());
+      case 0x09: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int8_t>()}));
+      case 0x0A: return push(in.read<std::uint16_t>());
+      case 0x0B: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int16_t>()}));
+      case 0x0C: return push(in.read<std::uint32_t>());
+      case 0x0D: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int32_t>()}));
+      case 0x10: return push(base::convert<std::uintptr_t>(in.unsigned_number()));
+      case 0x11: return push(static_cast<std::uintptr_t>(in.signed_number()));
+      default: break;
+    }
+    if (size_ == 0) {
+      return false;
+    }
+    std::uintptr_t& top = stack_[size_ - 1];
+    switch (code) {
+      case 0x06:
+        if (!bounds_.holds_word(top)) {
+          return false;
+        }
+        top = word_at(top);
+        return true;
+      case 0x12: return push(top);
+      case 0x13: --size_; return true;
+      case 0x23: top += base::convert<std::uintptr_t>(in.unsigned_number()); return true;
+      default: return run_on_two(code);
+    }
+  }
+
+  bool run_on_two(std::uint8_t code) noexcept {
+    if (size_ < 2) {
+      return false;
+    }
+    const std::uintptr_t right = stack_[--size_];
+    std::uintptr_t& left = stack_[size_ - 1];
+    const auto is_signed = [](std::uintptr_t value) { return static_cast<std::intptr_t>(value); };
+    switch (code) {
+      case 0x1A: left &= right; return true;
+      case 0x1C: left -= right; return true;
+      case 0x21: left |= right; return true;
+      case 0x22: left += right; return true;
+      case 0x24: left = right < word_bits ? left << right : 0; return true;
+      case 0x25: left = right < word_bits ? left >> right : 0; return true;
+      case 0x29: left = left == right; return true;
+      case 0x2A: left = is_signed(left) >= is_signed(right); return true;
+      case 0x2B: left = is_signed(left) > is_signed(right); return true;
+      case 0x2C: left = is_signed(left) <= is_signed(right); return true;
+      case 0x2D: left = is_signed(left) < is_signed(right); return true;
+      case 0x2E: left = left != right; return true;
+      default: return false;
+    }
+  }
+
+  const arch::frame_registers& at_;
+  const stack_bounds& bounds_;
+  std::uintptr_t stack_[capacity] = {};
+  std::size_t size_ = 0;
+};
+
+/// From a frame to its caller's. False: there is none, or the rules do not fit the stack.
+/// `moves`: the caller's frame must lie higher, and not just as high.
+inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
+                           std::uint64_t return_column, const stack_bounds& bounds,
+                           bool moves) noexcept {
+  using registers = arch::frame_registers;
+  using kind = register_rule::kind;
+  expression_reader expressions(at, bounds);
+  std::uintptr_t frame = 0;
+  if (rules.frame_is_sum) {
+    if (!expressions.read(rules.frame_expression, nullptr, frame)) {
+      return false;
+    }
+  } else if (rules.frame_register < registers::count) {
+    frame = at.value[rules.frame_register] + static_cast<std::uintptr_t>(rules.frame_offset);
+  }
+  const std::uintptr_t sp = at.value[registers::sp];
+  // FW2
+  if (frame % sizeof(frame) != 0 || frame < sp || (moves && frame == sp) || frame > bounds.high ||
+      return_column >= registers::count) {
+    return false;
+  }
+  registers caller = at;
+  caller.value[registers::sp] = frame - registers::below_frame;
+  for (std::size_t i = 0; i != registers::count; ++i) {
+    const register_rule& rule = rules.registers[i];
+    std::uintptr_t place = frame + static_cast<std::uintptr_t>(rule.number);
+    switch (rule.how) {
+      case kind::same: continue;
+      case kind::undefined:
+        if (i == return_column) {
+          return false;  // the end of the stack
+        }
+        continue;
+      case kind::is_offset: caller.value[i] = place; continue;
+      case kind::in_register:
+        if (rule.number < 0 || static_cast<std::size_t>(rule.number) >= registers::count) {
+          return false;
+        }
+        caller.value[i] = at.value[rule.number];
+        continue;
+      case kind::is_sum:
+        if (!expressions.read(rule.expression, &frame, caller.value[i])) {
+          return false;
+        }
+        continue;
+      case kind::saved_at_sum:
+        if (!expressions.read(rule.expression, &frame, place)) {
+          return false;
+        }
+        break;
+      case kind::saved_at: break;
+    }
+    if (!bounds.holds_word(place)) {
+      return false;
+    }
+    caller.value[i] = word_at(place);
+  }
+  caller.pc = arch::plain_address(caller.value[return_column]);
+  caller.value[return_column] = caller.pc;
+  at = caller;
+  return true;
+}
+
+/// The callers of a stack that stands still with these registers. `interrupted`: its innermost
+/// function stands at that instruction, and not inside a call that returns there. FW3: it is also
+/// called in the handlers of signals.
+THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupted,
+                                       const stack_bounds& bounds, os::call_stack& out) noexcept {
+  using registers = arch::frame_registers;
+  out.size = 0;
+  const std::uintptr_t begin = at.value[registers::sp];
+  if (begin < bounds.low || begin > bounds.high) {
+    return;  // on another stack: of a signal, of somebody else's coroutine
+  }
+  while (at.pc != 0 && out.size != os::call_stack::capacity) {
+    const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
+    out.frames[out.size++] = reinterpret_cast<const void*>(address);
+    os::code_file file;
+    os::unwind_entry entry;
+    if (!os::find_code_file(address, file) || !os::find_unwind_entry(address, file, entry)) {
+      return;
+    }
+    if (entry.is_signal) {
+      --out.size;  // where the handler of a signal returns to says nothing
+    }
+    frame_rules rules;
+    if (!rule_reader(entry, address).read(rules) ||
+        !step_to_caller(at, rules, entry.return_column, bounds, !interrupted)) {
+      return;
+    }
+    interrupted = entry.is_signal;
+  }
+}
+
+/// The callers of a parked stack, at the stack pointer that the switch has saved.
+inline void walk_parked(const void* sp, const stack_bounds& bounds, os::call_stack& out) noexcept {
+  // FW1: the frame of the switch, too
+  const auto at = reinterpret_cast<std::uintptr_t>(sp);
+  if (at < bounds.low || at >= bounds.high || bounds.high - at < arch::parked_frame_bytes) {
+    out.size = 0;
+    return;
+  }
+  walk_frames(arch::parked_registers(sp), false, bounds, out);
+}
+
+/// The callers of what the handler of a signal has interrupted, which was given `context`.
+inline void walk_interrupted(const void* context, const stack_bounds& bounds,
+                             os::call_stack& out) noexcept {
+  walk_frames(arch::interrupted_registers(os::machine_state(context)), true, bounds, out);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/sched/run/frozen.hpp ----
+//
+// The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
+//
+// It notes down its own callers before it waits, if it has a goroutine. It may have been
+// interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
+// without locks: core/frame_walk.hpp.
+#ifndef THRUM_DETAIL_SCHED_RUN_FROZEN_HPP
+#define THRUM_DETAIL_SCHED_RUN_FROZEN_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Where the frames of a goroutine lie.
+inline stack_bounds stack_of(const goroutine& g) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(g.stack_low), reinterpret_cast<std::uintptr_t>(&g)};
+}
+
+/// Keeps the callers of the goroutine that runs on this M: those of the code that was interrupted,
+/// in the handler of a signal, else the caller's own.
+THRUM_COLD inline void note_callers(machine& m) noexcept {
+  if (const void* const context = m.interruption.context) {
+    walk_interrupted(context, stack_of(*m.g), m.callers);
+    return;
+  }
+  struct call {
+    machine& m;
+    void* sp;
+  } own{m, nullptr};
+  arch::call_as_parked(
+      &own.sp,
+      [](void* argument) noexcept {
+        auto& here = *static_cast<call*>(argument);
+        walk_parked(here.sp, stack_of(*here.m.g), here.m.callers);
+      },
+      &own);
+}
+
+/// The holder of a P waits for the end of a freeze.
+THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
+  freeze_state& freeze = m.scheduler->freeze;
+  const std::uint32_t phase = freeze.phase();
+  if (!freeze_state::is_frozen(phase)) {
+    return;
+  }
+  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process nobody looks
+    note_callers(m);
+  }
+  // [fz.phase >] release: the callers, to the thread that freezes.
+  m.p->frozen_in.store(phase, release);
+  freeze.wait(phase);
+}
+
+/// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
+inline void wait_if_frozen(machine& m) noexcept {
+  traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
+  // relaxed: ordered by the fence of [fz.phase]
+  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
+    wait_while_frozen(m);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+/// The callers of a goroutine that is parked, or stands in a handler without a processor, and stays
+/// so meanwhile; none if it has not begun. No malloc.
+THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_stack& out) noexcept {
+  out.size = 0;
+  if ((g.flags & sched::g_started) == 0) {
+    return;  // its one return address is where a function begins, which is behind no call
+  }
+  // [g.status <] acquire: of a preempted one, its thread and what that was interrupted in.
+  const bool preempted = g.status.load(acquire) == sched::g_status::preempted;
+  if (preempted && g.bound->interruption.context != nullptr) {
+    sched::walk_interrupted(g.bound->interruption.context, sched::stack_of(g), out);
+    return;
+  }
+  // relaxed: it is parked
+  sched::walk_parked(g.sp.load(relaxed), sched::stack_of(g), out);
+}
+
+/// Whether a function belongs to the inside of the library, which says nothing to its user.
+inline bool is_internal(std::string_view function) noexcept {
+  for (const std::string_view part :
+       {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
+        "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
+        "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
+        // as mangled, of a name that is too long for the demangler
+        "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
+        "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
+        "16generator_detail", "11stop_detail",
+        // the processor's own
+        "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
+        "thrum_watch_exception"}) {
+    if (function.find(part) != function.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
+inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text = symbols.describe(address) + "\n";
+  if (const std::string_view line = symbols.line_of(address); !line.empty()) {
+    text.append("\t\t").append(line).append("\n");
+  }
+  return text;
+}
+
+/// Whether a place belongs to what throws an exception, or ends the program for one.
+inline bool is_throwing(std::string_view place) noexcept {
+  for (const std::string_view first :
+       {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
+        "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
+        "libgcc_s", "libc++abi", "libunwind"}) {
+    if (place.substr(0, first.size()) == first) {
+      return true;
+    }
+  }
+  for (const std::string_view part :
+       {"::base::throw_", " at libstdc++", " at libgcc_s", " at libc++abi"}) {
+    if (place.find(part) != place.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
+inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                  std::size_t size) {
+  std::size_t passed = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::string_view place = symbols.describe(frames[i]);
+    if (is_throwing(place)) {
+      passed = i + 1;
+    } else if (!is_internal(place)) {
+      break;
+    }
+  }
+  return passed < size ? passed : 0;
+}
+
+/// What describe_place says of each caller that is the user's, from where an exception was thrown; of all
+/// of them if none is.
+inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
+                                    std::size_t size) {
+  std::string shown;
+  std::string all;
+  for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
+    const std::string place = "\t" + describe_place(symbols, frames[i]);
+    all.append(place);
+    if (!is_internal(symbols.describe(frames[i]))) {
+      shown.append(place);
+    }
+  }
+  return shown.empty() ? all : shown;
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
 
 #include <atomic>
 #include <cstdlib>
@@ -59975,6 +60637,13 @@ inline void end_io(section& here, std::size_t bytes) noexcept {
 
 #endif
 
+// ---- thrum/detail/sched/io/poll_close.hpp ----
+//
+// poll_wait's bodies that end the use of a descriptor: closing it, giving it back, leaving the poller of
+// a runtime that ends or of the parent process.
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_CLOSE_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_CLOSE_HPP
+
 // ---- thrum/detail/sched/io/poll_events.hpp ----
 //
 // How the events of a poller, which are tags, make goroutines runnable.
@@ -60342,6 +61011,115 @@ struct poll_events {
 
 #endif
 
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE os::handle poll_wait::end_use(poll_desc& d) noexcept {
+  section here;
+  wake_list taken;
+  bool is_copy;
+  {
+    scoped guard(d.lock);
+    if (d.closing) {
+      return os::no_handle;
+    }
+    d.closing = true;
+    // relaxed: set when there was one thread
+    is_copy = d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed);
+    if (is_copy) {
+      d.scheduler = nullptr;
+      d.users = 0;
+      d.sides[0].busy = d.sides[1].busy = false;
+    }
+    for (poll_side& side : d.sides) {
+      if (is_copy) {  // of goroutines that will never run: no more than out of the lists
+        side.waiter = nullptr;
+        while (side.turns.pop_front() != nullptr || side.watchers.pop_front() != nullptr) {
+        }
+        continue;
+      }
+      taken.push_back(take_waiter_locked(side, wake_cause::closed));
+      take_turns_locked(side, wake_cause::closed, taken);
+      take_watchers_locked(side, wake_cause::closed, taken);
+    }
+  }
+  taken.wake_all();
+  d.lock.lock();
+  if (d.users != 0) {
+    wait_point point;
+    point.g = here.g();
+    d.closer = &point;
+    sched::wait(here, point, d.lock, {wait_reason::io_close, false});
+    d.lock.lock();
+  }
+  THRUM_ASSERT(PD2, d.users == 0 && d.closing);
+  const os::handle fd = d.handle();
+  if (d.scheduler != nullptr) {
+    netpoll::remove(d.scheduler->poller, fd, d.tag(), d.asked);
+    d.scheduler = nullptr;
+  }
+  d.asked = 0;
+  d.fd.store(os::no_handle, relaxed);  // relaxed: under the lock
+  d.next_generation();
+  d.lock.unlock();
+  return fd;
+}
+
+THRUM_OUT_OF_LINE void poll_wait::give_back(poll_desc& d) noexcept {
+  const section here;
+  poll_table::give_back(d);
+}
+
+THRUM_OUT_OF_LINE void poll_wait::detach_all(runtime_scheduler& scheduler) noexcept {
+  poll_table::for_each([&](poll_desc& d) {
+    wake_list taken;
+    {
+      scoped guard(d.lock);
+      if (d.scheduler != &scheduler) {
+        return;
+      }
+      d.scheduler = nullptr;
+      d.asked = 0;
+      for (poll_side& side : d.sides) {
+        taken.push_back(take_waiter_locked(side, wake_cause::retry));
+        if (d.foreign) {
+          take_turns_locked(side, wake_cause::retry, taken);
+        }
+        take_watchers_locked(side, wake_cause::retry, taken);
+      }
+    }
+    taken.wake_all();
+  });
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcept {
+  wake_list taken;
+  d.scheduler = nullptr;
+  d.asked = 0;
+  for (poll_side& side : d.sides) {
+    while (side.watchers.pop_front() != nullptr) {
+    }
+    if (side.waiter == nullptr) {
+      continue;
+    }
+    side.waiter = nullptr;
+    side.busy = false;
+    --d.users;
+    while (wait_point* const point = side.turns.pop_front()) {
+      // relaxed: set when there was one thread
+      if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
+        settle(*point, wake_cause::retry);
+        taken.push_back(point);
+      }
+    }
+  }
+  d.lock.unlock();
+  taken.wake_all();
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 // ---- thrum/detail/sched/io/poll_foreign.hpp ----
 //
 // Of what sched/io/poll_wait.hpp declares, the waits for descriptors that are not ours.
@@ -60571,96 +61349,16 @@ THRUM_COLD THRUM_OUT_OF_LINE bool poll_wait::take_of_closed_locked(poll_desc& d,
 
 #endif
 
+// ---- thrum/detail/sched/io/poll_sleep.hpp ----
+//
+// poll_wait's bodies that wait: until a descriptor is ready, or until a moment. They register the
+// descriptor with a poller; a thread without a runtime asks the system itself.
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_SLEEP_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_SLEEP_HPP
+
+#include <cstdint>
+
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-THRUM_OUT_OF_LINE poll_desc* poll_wait::open(os::handle fd) noexcept {
-  const section here;
-  poll_desc* const d = poll_table::take();
-  if (d != nullptr) {
-    scoped guard(d->lock);
-    d->fd.store(fd, relaxed);  // relaxed: under the lock
-    d->closing = d->unusual = false;
-    for (poll_side& side : d->sides) {
-      side.ready = side.drained = false;
-      side.deadline = no_deadline;
-    }
-  }
-  return d;
-}
-
-THRUM_INLINE int poll_wait::begin_turn(section& here, poll_desc& d, io_side which) noexcept {
-  poll_side& side = d.side(which);
-  d.lock.lock();
-  for (;;) {
-    if (const int error = refusal_locked(d, side); error != 0) {
-      d.lock.unlock();
-      return error;
-    }
-    if (!side.busy) {
-      side.busy = true;
-      ++d.users;
-      return 0;
-    }
-    wait_point point;
-    prepare(here, point, d, which);
-    side.turns.push_back(point);
-    const io_deadline deadline(here, side.deadline);
-    const wake_cause cause =
-        sched::wait(here, point, d.lock, {reason_of(which), true, deadline.until()});
-    if (cause == wake_cause::cancelled) {
-      return io_exit;
-    }
-    if (cause == wake_cause::closed || (cause == wake_cause::timed_out && deadline.is_stopped())) {
-      return os::cancelled;  // and not counted: by now it may be another one's
-    }
-    d.lock.lock();
-    if (cause == wake_cause::notified) {  // the side is busy in our name
-      if (const int error = refusal_locked(d, side); error != 0) {
-        return give_up_locked(d, side, error);
-      }
-      return 0;
-    }
-  }
-}
-
-THRUM_INLINE int poll_wait::wait_for_more(section& here, poll_desc& d, io_side which) noexcept {
-  const int error = wait_locked(here, d, which);
-  poll_side& side = d.side(which);
-  side.drained = false;
-  if (error != 0) [[unlikely]] {
-    d.lock.lock();
-    return give_up_locked(d, side, error);
-  }
-  return 0;
-}
-
-THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited) noexcept {
-  section here;
-  if (const int error = begin_turn(here, d, which); error != 0) {
-    return error;
-  }
-  poll_side& side = d.side(which);
-  waited = side.drained && !side.ready;
-  if (!waited) {
-    side.ready = side.drained = false;
-    d.lock.unlock();
-    return 0;
-  }
-  return wait_for_more(here, d, which);
-}
-
-THRUM_OUT_OF_LINE int poll_wait::begin_at_once(poll_desc& d, io_side which) noexcept {
-  const section here;
-  const scoped guard(d.lock);
-  poll_side& side = d.side(which);
-  if (const int error = refusal_locked(d, side); error != 0 || side.busy) {
-    return error != 0 ? error : os::would_block;
-  }
-  side.busy = true;
-  ++d.users;
-  side.ready = side.drained = false;
-  return 0;
-}
 
 THRUM_OUT_OF_LINE int poll_wait::wait(poll_desc& d, io_side which) noexcept {
   section here;
@@ -60694,141 +61392,6 @@ THRUM_OUT_OF_LINE int poll_wait::pause(poll_desc& d, io_side which, std::int64_t
   }
 }
 
-THRUM_OUT_OF_LINE void poll_wait::end(poll_desc& d, io_side which, bool drained,
-                                      std::size_t bytes) noexcept {
-  section here;
-  poll_side& side = d.side(which);
-  d.lock.lock();
-  side.drained = drained && !d.unusual;
-  end_locked(d, side);
-  end_io(here, bytes);
-}
-
-THRUM_OUT_OF_LINE void poll_wait::go_on(std::size_t bytes) noexcept {
-  section here;
-  end_io(here, bytes);
-}
-
-THRUM_OUT_OF_LINE int poll_wait::enter(poll_desc& d) noexcept {
-  const section here;
-  const scoped guard(d.lock);
-  if (d.closing) {
-    return os::cancelled;
-  }
-  ++d.users;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE void poll_wait::leave(poll_desc& d) noexcept {
-  const section here;
-  d.lock.lock();
-  --d.users;
-  unlock_and_wake(d, nullptr);
-}
-
-THRUM_OUT_OF_LINE void poll_wait::make_ready(poll_desc& d, io_side which) noexcept {
-  const section here;
-  wake_list taken;
-  {
-    scoped guard(d.lock);
-    make_ready_locked(d.side(which), taken);
-  }
-  taken.wake_all();
-}
-
-THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
-                                               std::int64_t when) noexcept {
-  const section here;
-  wake_list taken;
-  {
-    scoped guard(d.lock);
-    poll_side& side = d.side(which);
-    side.deadline = when;
-    taken.push_back(take_waiter_locked(side, wake_cause::retry));
-    take_turns_locked(side, wake_cause::retry, taken);
-    take_watchers_locked(side, wake_cause::retry, taken);
-  }
-  taken.wake_all();
-}
-
-THRUM_OUT_OF_LINE os::handle poll_wait::end_use(poll_desc& d) noexcept {
-  section here;
-  wake_list taken;
-  bool is_copy;
-  {
-    scoped guard(d.lock);
-    if (d.closing) {
-      return os::no_handle;
-    }
-    d.closing = true;
-    // relaxed: set when there was one thread
-    is_copy = d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed);
-    if (is_copy) {
-      d.scheduler = nullptr;
-      d.users = 0;
-      d.sides[0].busy = d.sides[1].busy = false;
-    }
-    for (poll_side& side : d.sides) {
-      if (is_copy) {  // of goroutines that will never run: no more than out of the lists
-        side.waiter = nullptr;
-        while (side.turns.pop_front() != nullptr || side.watchers.pop_front() != nullptr) {
-        }
-        continue;
-      }
-      taken.push_back(take_waiter_locked(side, wake_cause::closed));
-      take_turns_locked(side, wake_cause::closed, taken);
-      take_watchers_locked(side, wake_cause::closed, taken);
-    }
-  }
-  taken.wake_all();
-  d.lock.lock();
-  if (d.users != 0) {
-    wait_point point;
-    point.g = here.g();
-    d.closer = &point;
-    sched::wait(here, point, d.lock, {wait_reason::io_close, false});
-    d.lock.lock();
-  }
-  THRUM_ASSERT(PD2, d.users == 0 && d.closing);
-  const os::handle fd = d.handle();
-  if (d.scheduler != nullptr) {
-    netpoll::remove(d.scheduler->poller, fd, d.tag(), d.asked);
-    d.scheduler = nullptr;
-  }
-  d.asked = 0;
-  d.fd.store(os::no_handle, relaxed);  // relaxed: under the lock
-  d.next_generation();
-  d.lock.unlock();
-  return fd;
-}
-
-THRUM_OUT_OF_LINE void poll_wait::give_back(poll_desc& d) noexcept {
-  const section here;
-  poll_table::give_back(d);
-}
-
-THRUM_OUT_OF_LINE void poll_wait::detach_all(runtime_scheduler& scheduler) noexcept {
-  poll_table::for_each([&](poll_desc& d) {
-    wake_list taken;
-    {
-      scoped guard(d.lock);
-      if (d.scheduler != &scheduler) {
-        return;
-      }
-      d.scheduler = nullptr;
-      d.asked = 0;
-      for (poll_side& side : d.sides) {
-        taken.push_back(take_waiter_locked(side, wake_cause::retry));
-        if (d.foreign) {
-          take_turns_locked(side, wake_cause::retry, taken);
-        }
-        take_watchers_locked(side, wake_cause::retry, taken);
-      }
-    }
-    taken.wake_all();
-  });
-}
-
 THRUM_OUT_OF_LINE runtime_scheduler* poll_wait::own_scheduler() noexcept {
   const machine* const m = current_m();
   return m != nullptr ? m->scheduler : nullptr;
@@ -60839,90 +61402,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::call_to_poller(runtime_scheduler& s
   if (!scheduler.poll.somebody_sleeps()) {
     scheduler.wake_processor();
   }
-}
-
-THRUM_OUT_OF_LINE void poll_wait::prepare(const section& here, wait_point& point, poll_desc& d,
-                                          io_side which) noexcept {
-  point.g = here.g();
-  point.object = &d;
-  point.slot = &d.side(which);
-  point.withdraw = &withdraw;
-}
-
-THRUM_OUT_OF_LINE withdrawal poll_wait::withdraw(wait_point& point, bool locked) noexcept {
-  auto& d = *static_cast<poll_desc*>(point.object);
-  auto& side = *static_cast<poll_side*>(point.slot);
-  return unlink_under(d.lock, locked, [&]() noexcept {
-    const bool waits = side.waiter == &point;
-    const bool ours = waits || point.linked;
-    if (waits) {
-      side.waiter = nullptr;
-    } else if (ours) {
-      side.turns.remove(point);
-    }
-    return ours;
-  });
-}
-
-THRUM_OUT_OF_LINE int poll_wait::refusal_locked(const poll_desc& d,
-                                                const poll_side& side) noexcept {
-  if (d.closing) {
-    return os::cancelled;
-  }
-  return side.deadline != no_deadline && side.deadline <= traits::now() ? io_deadline_exceeded : 0;
-}
-
-THRUM_INLINE void poll_wait::end_locked(poll_desc& d, poll_side& side) noexcept {
-  wait_point* next = side.turns.pop_front();
-  if (next != nullptr) {
-    settle(*next, wake_cause::notified);  // busy, and counted, in its name
-  } else {
-    side.busy = false;
-    --d.users;
-  }
-  unlock_and_wake(d, next);
-}
-
-THRUM_OUT_OF_LINE int poll_wait::give_up_locked(poll_desc& d, poll_side& side, int error) noexcept {
-  end_locked(d, side);
-  return error;
-}
-
-THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next) noexcept {
-  if (d.users == 0 && d.closer != nullptr) {
-    next = d.closer;
-    d.closer = nullptr;
-    settle(*next, wake_cause::notified);
-  }
-  d.lock.unlock();
-  if (next != nullptr) {
-    wake(*next);
-  }
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcept {
-  wake_list taken;
-  d.scheduler = nullptr;
-  d.asked = 0;
-  for (poll_side& side : d.sides) {
-    while (side.watchers.pop_front() != nullptr) {
-    }
-    if (side.waiter == nullptr) {
-      continue;
-    }
-    side.waiter = nullptr;
-    side.busy = false;
-    --d.users;
-    while (wait_point* const point = side.turns.pop_front()) {
-      // relaxed: set when there was one thread
-      if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
-        settle(*point, wake_cause::retry);
-        taken.push_back(point);
-      }
-    }
-  }
-  d.lock.unlock();
-  taken.wake_all();
 }
 
 THRUM_OUT_OF_LINE void poll_wait::ask_locked(const section& here, poll_desc& d,
@@ -61025,6 +61504,217 @@ THRUM_OUT_OF_LINE int poll_wait::wait_with_thread(os::handle fd, io_side which,
   return seen > 0                               ? 0
          : seen == 0 || seen == os::interrupted ? os::would_block
                                                 : static_cast<int>(seen);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE poll_desc* poll_wait::open(os::handle fd) noexcept {
+  const section here;
+  poll_desc* const d = poll_table::take();
+  if (d != nullptr) {
+    scoped guard(d->lock);
+    d->fd.store(fd, relaxed);  // relaxed: under the lock
+    d->closing = d->unusual = false;
+    for (poll_side& side : d->sides) {
+      side.ready = side.drained = false;
+      side.deadline = no_deadline;
+    }
+  }
+  return d;
+}
+
+THRUM_INLINE int poll_wait::begin_turn(section& here, poll_desc& d, io_side which) noexcept {
+  poll_side& side = d.side(which);
+  d.lock.lock();
+  for (;;) {
+    if (const int error = refusal_locked(d, side); error != 0) {
+      d.lock.unlock();
+      return error;
+    }
+    if (!side.busy) {
+      side.busy = true;
+      ++d.users;
+      return 0;
+    }
+    wait_point point;
+    prepare(here, point, d, which);
+    side.turns.push_back(point);
+    const io_deadline deadline(here, side.deadline);
+    const wake_cause cause =
+        sched::wait(here, point, d.lock, {reason_of(which), true, deadline.until()});
+    if (cause == wake_cause::cancelled) {
+      return io_exit;
+    }
+    if (cause == wake_cause::closed || (cause == wake_cause::timed_out && deadline.is_stopped())) {
+      return os::cancelled;  // and not counted: by now it may be another one's
+    }
+    d.lock.lock();
+    if (cause == wake_cause::notified) {  // the side is busy in our name
+      if (const int error = refusal_locked(d, side); error != 0) {
+        return give_up_locked(d, side, error);
+      }
+      return 0;
+    }
+  }
+}
+
+THRUM_INLINE int poll_wait::wait_for_more(section& here, poll_desc& d, io_side which) noexcept {
+  const int error = wait_locked(here, d, which);
+  poll_side& side = d.side(which);
+  side.drained = false;
+  if (error != 0) [[unlikely]] {
+    d.lock.lock();
+    return give_up_locked(d, side, error);
+  }
+  return 0;
+}
+
+THRUM_OUT_OF_LINE int poll_wait::begin(poll_desc& d, io_side which, bool& waited) noexcept {
+  section here;
+  if (const int error = begin_turn(here, d, which); error != 0) {
+    return error;
+  }
+  poll_side& side = d.side(which);
+  waited = side.drained && !side.ready;
+  if (!waited) {
+    side.ready = side.drained = false;
+    d.lock.unlock();
+    return 0;
+  }
+  return wait_for_more(here, d, which);
+}
+
+THRUM_OUT_OF_LINE int poll_wait::begin_at_once(poll_desc& d, io_side which) noexcept {
+  const section here;
+  const scoped guard(d.lock);
+  poll_side& side = d.side(which);
+  if (const int error = refusal_locked(d, side); error != 0 || side.busy) {
+    return error != 0 ? error : os::would_block;
+  }
+  side.busy = true;
+  ++d.users;
+  side.ready = side.drained = false;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void poll_wait::end(poll_desc& d, io_side which, bool drained,
+                                      std::size_t bytes) noexcept {
+  section here;
+  poll_side& side = d.side(which);
+  d.lock.lock();
+  side.drained = drained && !d.unusual;
+  end_locked(d, side);
+  end_io(here, bytes);
+}
+
+THRUM_OUT_OF_LINE void poll_wait::go_on(std::size_t bytes) noexcept {
+  section here;
+  end_io(here, bytes);
+}
+
+THRUM_OUT_OF_LINE int poll_wait::enter(poll_desc& d) noexcept {
+  const section here;
+  const scoped guard(d.lock);
+  if (d.closing) {
+    return os::cancelled;
+  }
+  ++d.users;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void poll_wait::leave(poll_desc& d) noexcept {
+  const section here;
+  d.lock.lock();
+  --d.users;
+  unlock_and_wake(d, nullptr);
+}
+
+THRUM_OUT_OF_LINE void poll_wait::make_ready(poll_desc& d, io_side which) noexcept {
+  const section here;
+  wake_list taken;
+  {
+    scoped guard(d.lock);
+    make_ready_locked(d.side(which), taken);
+  }
+  taken.wake_all();
+}
+
+THRUM_OUT_OF_LINE void poll_wait::set_deadline(poll_desc& d, io_side which,
+                                               std::int64_t when) noexcept {
+  const section here;
+  wake_list taken;
+  {
+    scoped guard(d.lock);
+    poll_side& side = d.side(which);
+    side.deadline = when;
+    taken.push_back(take_waiter_locked(side, wake_cause::retry));
+    take_turns_locked(side, wake_cause::retry, taken);
+    take_watchers_locked(side, wake_cause::retry, taken);
+  }
+  taken.wake_all();
+}
+
+THRUM_OUT_OF_LINE void poll_wait::prepare(const section& here, wait_point& point, poll_desc& d,
+                                          io_side which) noexcept {
+  point.g = here.g();
+  point.object = &d;
+  point.slot = &d.side(which);
+  point.withdraw = &withdraw;
+}
+
+THRUM_OUT_OF_LINE withdrawal poll_wait::withdraw(wait_point& point, bool locked) noexcept {
+  auto& d = *static_cast<poll_desc*>(point.object);
+  auto& side = *static_cast<poll_side*>(point.slot);
+  return unlink_under(d.lock, locked, [&]() noexcept {
+    const bool waits = side.waiter == &point;
+    const bool ours = waits || point.linked;
+    if (waits) {
+      side.waiter = nullptr;
+    } else if (ours) {
+      side.turns.remove(point);
+    }
+    return ours;
+  });
+}
+
+THRUM_OUT_OF_LINE int poll_wait::refusal_locked(const poll_desc& d,
+                                                const poll_side& side) noexcept {
+  if (d.closing) {
+    return os::cancelled;
+  }
+  return side.deadline != no_deadline && side.deadline <= traits::now() ? io_deadline_exceeded : 0;
+}
+
+THRUM_INLINE void poll_wait::end_locked(poll_desc& d, poll_side& side) noexcept {
+  wait_point* next = side.turns.pop_front();
+  if (next != nullptr) {
+    settle(*next, wake_cause::notified);  // busy, and counted, in its name
+  } else {
+    side.busy = false;
+    --d.users;
+  }
+  unlock_and_wake(d, next);
+}
+
+THRUM_OUT_OF_LINE int poll_wait::give_up_locked(poll_desc& d, poll_side& side, int error) noexcept {
+  end_locked(d, side);
+  return error;
+}
+
+THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next) noexcept {
+  if (d.users == 0 && d.closer != nullptr) {
+    next = d.closer;
+    d.closer = nullptr;
+    settle(*next, wake_cause::notified);
+  }
+  d.lock.unlock();
+  if (next != nullptr) {
+    wake(*next);
+  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -61310,6 +62000,214 @@ inline void report_overflow(const void* address, const void* stack_pointer) noex
   write_overflow(*static_cast<const sched::goroutine*>(g), by_a_large_frame);
   std::abort();
 }
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
+
+// ---- thrum/detail/debug/panic_report.hpp ----
+//
+// What is said when an exception leaves a goroutine.
+//
+// Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
+// runtime finds no handler and calls std::terminate where the exception was thrown, with all
+// callers still on the stack. The report is made there. What leaves the main goroutine is thrown on
+// by run(), and the caller of run() may catch it; so the place is noted down when it leaves, and
+// reported only if nothing has caught it.
+#ifndef THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
+#define THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+#if THRUM_EXCEPTIONS
+
+/// "std::out_of_range" and what it says, of the exception that is being handled.
+struct exception_text {
+  std::string type = "unknown";
+  std::string what = "an exception that is not a std::exception";
+};
+
+inline exception_text describe_current_exception() {
+  exception_text text;
+  if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
+    text.type = os::symbolizer::demangled(type->name());
+  }
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    text.what = e.what();
+  } catch (const goroutine_exit&) {
+    text.what =
+        "told to end, but it waits in a destructor or another noexcept function, which no "
+        "exception "
+        "may leave; put a thrum::uncancellable there, in whose scope a wait goes on though the "
+        "runtime stops";
+  } catch (...) {
+  }
+  return text;
+}
+
+/// The goroutine that a panic is reported of.
+struct panic_source {
+  goroutine_id id = 0;
+  char name[24] = {};
+  const void* started_at = nullptr;
+  bool is_in_bubble = false;
+  std::uint64_t seed = 0;  // of the bubble
+
+  panic_source() = default;
+  explicit panic_source(const sched::goroutine& g) noexcept
+      : id(g.id), started_at(g.started_at), is_in_bubble(g.scheduler->clock.is_virtual()) {
+    static_assert(sizeof name == sizeof g.name);
+    std::memcpy(name, g.name, sizeof name);
+    seed = is_in_bubble ? g.scheduler->clock.own().seed : 0;
+  }
+};
+
+/// Where the last exception was thrown that has left a main goroutine: it goes on from run(), on
+/// another stack, where perhaps no handler catches it.
+struct main_exception {
+  std::atomic<bool> busy{false};
+  const void* thrown = nullptr;
+  panic_source source;
+  os::call_stack callers;
+
+  void note(const void* object) noexcept {
+    const sched::machine* const m = sched::current_m();
+    if (m == nullptr || m->g == nullptr || busy.exchange(true, acquire)) {  // [mx.busy <] as a lock
+      return;
+    }
+    os::collect_callers(callers, 0);
+    source = panic_source(*m->g);
+    thrown = object;
+    busy.store(false, release);  // [mx.busy >] as a lock
+  }
+};
+
+/// What is done about exceptions that leave goroutines.
+struct terminate_handling {
+  static constexpr std::string_view process_name = "debug::terminate_handling";
+  std::atomic<std::terminate_handler> ours{nullptr};
+  std::atomic<std::terminate_handler> earlier{nullptr};
+  std::atomic<const void*> reported{nullptr};  // the `whose` of the first report
+  main_exception left_main;
+};
+
+/// Reports the exception that is being handled; does not return. `whose` stands for what panics: a
+/// second panic of the same is an exception in its report.
+[[noreturn]] THRUM_COLD inline void report_panic(const void* whose, const panic_source& source,
+                                                 const os::call_stack& callers) noexcept {
+  auto& reporting = os::process_wide<terminate_handling>::get().reported;
+  const void* other = nullptr;
+  // relaxed: only one reports
+  if (!reporting.compare_exchange_strong(other, whose, relaxed, relaxed)) {
+    if (other == whose) {
+      base::fatal("panic: another exception while the first one was reported");
+    }
+    for (;;) {  // the other report ends the program
+      os::sleep_ns(1'000'000'000);
+    }
+  }
+  std::string text = "thrum: panic in goroutine " + std::to_string(source.id);
+  if (source.name[0] != '\0') {
+    text.append(" [").append(source.name).append("]");
+  }
+  if (source.is_in_bubble) {
+    text.append(" of a bubble (repeat with THRUM_BUBBLE_SEED=")
+        .append(std::to_string(source.seed))
+        .append(")");
+  }
+  const exception_text exception = describe_current_exception();
+  text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");
+  base::write_error(text);  // the lines take a moment, in which another may end the program
+  os::symbolizer symbols;
+  std::vector<const void*> places(callers.frames, callers.frames + callers.size);
+  places.push_back(source.started_at);
+  symbols.find_lines(std::move(places));
+  text = describe_callers(symbols, callers.frames, callers.size);
+  text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
+  base::write_error(text);
+  std::abort();
+}
+
+/// Reports what has left a main goroutine if it is the exception that is being handled.
+inline void report_if_left_main(main_exception& left) noexcept {
+  const std::exception_ptr current = std::current_exception();
+  const void* object = nullptr;
+  static_assert(sizeof current == sizeof object);
+  // The ABI's libraries keep no more in it. NOLINTNEXTLINE(bugprone-undefined-memory-manipulation)
+  std::memcpy(&object, &current, sizeof object);
+  if (left.busy.exchange(true, acquire)) {  // [mx.busy <] as a lock
+    return;
+  }
+  if (object != nullptr && object == left.thrown) {
+    report_panic(&left, left.source, left.callers);
+  }
+  left.busy.store(false, release);  // [mx.busy >] as a lock
+}
+
+/// Called when the runtime of a main goroutine ends: an exception that has left that goroutine was
+/// caught, and its address may be another exception's later.
+inline void forget_main_exception() noexcept {
+  main_exception& left = os::process_wide<terminate_handling>::get().left_main;
+  if (!left.busy.exchange(true, acquire)) {  // [mx.busy <] as a lock
+    left.thrown = nullptr;
+    left.busy.store(false, release);  // [mx.busy >] as a lock
+  }
+}
+
+inline void terminate_in_goroutine() {
+  const sched::machine* const m = sched::current_m();
+  if (m != nullptr && m->g != nullptr && std::current_exception() != nullptr) {
+    os::call_stack callers;
+    os::collect_callers(callers, 0);
+    report_panic(m->g, panic_source(*m->g), callers);
+  }
+  report_if_left_main(os::process_wide<terminate_handling>::get().left_main);
+  // relaxed: set before we were installed
+  if (const std::terminate_handler earlier =
+          os::process_wide<terminate_handling>::get().earlier.load(relaxed)) {
+    earlier();
+  }
+  std::abort();
+}
+
+/// From now on std::terminate in a goroutine reports. A terminate handler that
+/// the program sets later gets the exceptions instead.
+inline void install_panic_report() noexcept {
+  auto& known = os::process_wide<terminate_handling>::get();
+  const std::terminate_handler handler = os::first_in_process(known.ours, &terminate_in_goroutine);
+  // relaxed: a constant once set
+  arch::observe_exception.store(
+      [](const void* thrown) noexcept {
+        os::process_wide<terminate_handling>::get().left_main.note(thrown);
+      },
+      relaxed);
+  const std::terminate_handler found = std::get_terminate();
+  if (found != handler) {
+    known.earlier.store(found, relaxed);  // relaxed: set before we were installed
+    std::set_terminate(handler);
+  }
+}
+
+#else
+
+inline void forget_main_exception() noexcept {}
+
+inline void install_panic_report() noexcept {}
+
+#endif
 
 }}}  // namespace thrum::THRUM_ABI::debug
 
@@ -68158,79 +69056,63 @@ THRUM_OUT_OF_LINE os::io_result move_from_pipe(io::descriptor& to, io::native_ha
 }}}  // namespace thrum::THRUM_ABI::io_detail
 #endif
 
-// ---- thrum/io/file.hpp: bodies ----
-#if defined(THRUM_IO_FILE_HPP) && THRUM_BODIES
-// ---- thrum/detail/io/pieces.hpp ----
-//
-// Pieces of memory that one call reads into, or writes, as the system wants them.
-#ifndef THRUM_DETAIL_IO_PIECES_HPP
-#define THRUM_DETAIL_IO_PIECES_HPP
-
-#include <cstddef>
-#include <span>
+// ---- thrum/detail/io/middle_pipe.hpp: bodies ----
+#if defined(THRUM_DETAIL_IO_MIDDLE_PIPE_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-/// As many of them as one call takes, behind the first `skip` bytes; empty ones are left out.
-struct piece_list {
-  template <class Byte>
-  explicit piece_list(std::span<const std::span<Byte>> pieces, std::size_t skip = 0) noexcept {
-    for (const std::span<Byte>& each : pieces) {
-      if (skip >= each.size()) {
-        skip -= each.size();
-        continue;
-      }
-      if (count == 0) {
-        first_begin = each.data() + skip;
-        first_size = each.size() - skip;
-      }
-      parts[count++] = os::piece_of(each.data() + skip, each.size() - skip);
-      bytes += each.size() - skip;
-      skip = 0;
-      if (count == most) {
-        break;
-      }
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE middle_pipe::~middle_pipe() {
+  if (ends_[0] != os::no_handle) {
+    os::close(ends_[0]);
+    os::close(ends_[1]);
+  }
+  if (width_ == width::wide) {
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
+  }
+}
+
+THRUM_OUT_OF_LINE bool middle_pipe::open() noexcept {
+  if (state_ == state::none) {
+    state_ = state::useless;
+    if (os::open_pipe(ends_) >= 0) {
+      state_ = state::open;
     }
   }
+  return state_ == state::open;
+}
 
-  /// The first one, to be written.
-  std::span<const std::byte> first() const noexcept { return {first_begin, first_size}; }
-
-  static constexpr std::size_t most = 64;
-  os::piece parts[most];
-  std::size_t count = 0;
-  std::size_t bytes = 0;
-  const std::byte* first_begin = nullptr;
-  std::size_t first_size = 0;
-};
+THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
+  width_ = width::stays;
+  if (state_ != state::open) {
+    return;
+  }
+  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count, orders nothing
+    width_ = width::wide;
+    os::widen_pipe(ends_[0], most);
+  } else {
+    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
+    os::widen_pipe(ends_[0], most / 4);
+  }
+}
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
-
 #endif
 
-#include <algorithm>
+// ---- thrum/io/file.hpp: bodies ----
+#if defined(THRUM_IO_FILE_HPP) && THRUM_BODIES
+// ---- thrum/detail/io/file_open.hpp ----
+//
+// Opens a file by its path, or takes over an open descriptor.
+#ifndef THRUM_DETAIL_IO_FILE_OPEN_HPP
+#define THRUM_DETAIL_IO_FILE_OPEN_HPP
 
-namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
-
-/// As count_or, of what may be more than memory can hold: a place in a file.
-inline std::uint64_t place_or(os::io_result result, std::error_code& error) noexcept {
-  count_or(result < 0 ? result : 0, error);
-  return result < 0 ? 0 : static_cast<std::uint64_t>(result);
-}
-
-}}}  // namespace thrum::THRUM_ABI::io_detail
+#include <atomic>
+#include <string>
+#include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
-  descriptor_ = std::move(other.descriptor_);
-  path_ = std::move(other.path_);
-  kind_ = other.kind_;
-  shared_ = other.shared_;
-  // relaxed: nobody else uses either
-  waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  return *this;
-}
 
 THRUM_OUT_OF_LINE file file::open(const std::string& path, open_mode mode, unsigned permissions) {
   std::error_code error;
@@ -68293,6 +69175,52 @@ THRUM_OUT_OF_LINE os::io_result file::open_native(const std::string& path, open_
   return open_native_by(
       [=](const char* name) { return os::open_file(name, mode, default_permissions); }, path);
 }
+
+THRUM_OUT_OF_LINE void file::take_over(os::handle fd, bool own, std::error_code& error) {
+  os::io_result result = os::kind_of(fd, kind_);
+  if (result >= 0 && own && kind_.may_wait) {
+    result = os::set_nonblocking(fd, true);
+  }
+  if (result < 0) {
+    error = io_detail::error_of(result);
+    os::close(fd);
+    return;
+  }
+  error.clear();
+  descriptor_ = descriptor(fd, error);
+  // relaxed: nobody else knows the file
+  waits_.store(kind_.may_wait, std::memory_order_relaxed);
+  shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif
+
+// ---- thrum/detail/io/file_places.hpp ----
+//
+// The operations of a file that name a place in it or concern all of it: read_at, write_at, seek, size,
+// truncate, sync.
+#ifndef THRUM_DETAIL_IO_FILE_PLACES_HPP
+#define THRUM_DETAIL_IO_FILE_PLACES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// As count_or, of what may be more than memory can hold: a place in a file.
+inline std::uint64_t place_or(os::io_result result, std::error_code& error) noexcept {
+  count_or(result < 0 ? result : 0, error);
+  return result < 0 ? 0 : static_cast<std::uint64_t>(result);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 THRUM_OUT_OF_LINE std::size_t file::read_at(std::span<std::byte> buffer, std::uint64_t offset) {
   return io_detail::or_fail(*this, "read_at",
@@ -68395,37 +69323,69 @@ THRUM_OUT_OF_LINE void file::sync(std::error_code& error) {
   io_detail::count_or(beside([](os::handle fd) { return os::sync(fd); }), error);
 }
 
-THRUM_OUT_OF_LINE void file::set_deadline(time_point when) {
-  io_detail::or_fail(*this, "set_deadline",
-                     [&](std::error_code& error) { return set_deadline(when, error), true; });
-}
+}}}  // namespace thrum::THRUM_ABI::io
 
-THRUM_OUT_OF_LINE void file::set_deadline(time_point when, std::error_code& error) noexcept {
-  set_deadline(side::read, when, error);
-  set_deadline(side::write, when, error);
-}
+#endif
 
-THRUM_OUT_OF_LINE void file::set_read_deadline(time_point when) {
-  io_detail::or_fail(*this, "set_read_deadline", [&](std::error_code& error) {
-    return set_deadline(side::read, when, error), true;
-  });
-}
+// ---- thrum/detail/io/file_stream.hpp ----
+//
+// Reads and writes at the current position of a file.
+#ifndef THRUM_DETAIL_IO_FILE_STREAM_HPP
+#define THRUM_DETAIL_IO_FILE_STREAM_HPP
 
-THRUM_OUT_OF_LINE void file::set_write_deadline(time_point when) {
-  io_detail::or_fail(*this, "set_write_deadline", [&](std::error_code& error) {
-    return set_deadline(side::write, when, error), true;
-  });
-}
+// ---- thrum/detail/io/pieces.hpp ----
+//
+// Pieces of memory that one call reads into, or writes, as the system wants them.
+#ifndef THRUM_DETAIL_IO_PIECES_HPP
+#define THRUM_DETAIL_IO_PIECES_HPP
 
-THRUM_OUT_OF_LINE void file::set_deadline(side which, time_point when,
-                                          std::error_code& error) noexcept {
-  error.clear();
-  if (!waits()) {
-    error = os::error_code_of(os::not_supported);
-    return;
+#include <cstddef>
+#include <span>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// As many of them as one call takes, behind the first `skip` bytes; empty ones are left out.
+struct piece_list {
+  template <class Byte>
+  explicit piece_list(std::span<const std::span<Byte>> pieces, std::size_t skip = 0) noexcept {
+    for (const std::span<Byte>& each : pieces) {
+      if (skip >= each.size()) {
+        skip -= each.size();
+        continue;
+      }
+      if (count == 0) {
+        first_begin = each.data() + skip;
+        first_size = each.size() - skip;
+      }
+      parts[count++] = os::piece_of(each.data() + skip, each.size() - skip);
+      bytes += each.size() - skip;
+      skip = 0;
+      if (count == most) {
+        break;
+      }
+    }
   }
-  descriptor_.set_deadline(which, when);
-}
+
+  /// The first one, to be written.
+  std::span<const std::byte> first() const noexcept { return {first_begin, first_size}; }
+
+  static constexpr std::size_t most = 64;
+  os::piece parts[most];
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  const std::byte* first_begin = nullptr;
+  std::size_t first_size = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 THRUM_OUT_OF_LINE os::io_result file::read_some(std::span<std::byte> buffer) {
   const auto read = [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); };
@@ -68499,29 +69459,6 @@ THRUM_OUT_OF_LINE os::io_result file::write_all_v(
                    [&](os::handle fd) { return uninterrupted([&] { return write(fd); }); });
 }
 
-THRUM_COLD THRUM_OUT_OF_LINE void file::fail(const std::error_code& error,
-                                             const char* operation) const {
-  base::message<512> text("file::");
-  base::throw_system(error, text.append(operation).append(" ").append(path_).view());
-}
-
-THRUM_OUT_OF_LINE void file::take_over(os::handle fd, bool own, std::error_code& error) {
-  os::io_result result = os::kind_of(fd, kind_);
-  if (result >= 0 && own && kind_.may_wait) {
-    result = os::set_nonblocking(fd, true);
-  }
-  if (result < 0) {
-    error = io_detail::error_of(result);
-    os::close(fd);
-    return;
-  }
-  error.clear();
-  descriptor_ = descriptor(fd, error);
-  // relaxed: nobody else knows the file
-  waits_.store(kind_.may_wait, std::memory_order_relaxed);
-  shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
-}
-
 THRUM_OUT_OF_LINE os::io_result file::write_some(os::handle fd, std::span<const std::byte> bytes) {
   const auto write = [&](std::size_t most) {
     const std::size_t n = std::min(bytes.size(), most);
@@ -68536,6 +69473,60 @@ THRUM_OUT_OF_LINE os::io_result file::write_some(os::handle fd, std::span<const 
         [&] { return write(atomic_size); });
   }
   return write(bytes.size());
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
+  descriptor_ = std::move(other.descriptor_);
+  path_ = std::move(other.path_);
+  kind_ = other.kind_;
+  shared_ = other.shared_;
+  // relaxed: nobody else uses either
+  waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  return *this;
+}
+
+THRUM_OUT_OF_LINE void file::set_deadline(time_point when) {
+  io_detail::or_fail(*this, "set_deadline",
+                     [&](std::error_code& error) { return set_deadline(when, error), true; });
+}
+
+THRUM_OUT_OF_LINE void file::set_deadline(time_point when, std::error_code& error) noexcept {
+  set_deadline(side::read, when, error);
+  set_deadline(side::write, when, error);
+}
+
+THRUM_OUT_OF_LINE void file::set_read_deadline(time_point when) {
+  io_detail::or_fail(*this, "set_read_deadline", [&](std::error_code& error) {
+    return set_deadline(side::read, when, error), true;
+  });
+}
+
+THRUM_OUT_OF_LINE void file::set_write_deadline(time_point when) {
+  io_detail::or_fail(*this, "set_write_deadline", [&](std::error_code& error) {
+    return set_deadline(side::write, when, error), true;
+  });
+}
+
+THRUM_OUT_OF_LINE void file::set_deadline(side which, time_point when,
+                                          std::error_code& error) noexcept {
+  error.clear();
+  if (!waits()) {
+    error = os::error_code_of(os::not_supported);
+    return;
+  }
+  descriptor_.set_deadline(which, when);
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void file::fail(const std::error_code& error,
+                                             const char* operation) const {
+  base::message<512> text("file::");
+  base::throw_system(error, text.append(operation).append(" ").append(path_).view());
 }
 
 }}}  // namespace thrum::THRUM_ABI::io
@@ -68579,50 +69570,6 @@ THRUM_OUT_OF_LINE file standard_error(std::error_code& error) {
 }
 
 }}}  // namespace thrum::THRUM_ABI::io
-#endif
-
-// ---- thrum/io/copy.hpp: bodies ----
-#if defined(THRUM_IO_COPY_HPP) && THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE middle_pipe::~middle_pipe() {
-  if (ends_[0] != os::no_handle) {
-    os::close(ends_[0]);
-    os::close(ends_[1]);
-  }
-  if (width_ == width::wide) {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
-  }
-}
-
-THRUM_OUT_OF_LINE bool middle_pipe::open() noexcept {
-  if (state_ == state::none) {
-    state_ = state::useless;
-    if (os::open_pipe(ends_) >= 0) {
-      state_ = state::open;
-    }
-  }
-  return state_ == state::open;
-}
-
-THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
-  width_ = width::stays;
-  if (state_ != state::open) {
-    return;
-  }
-  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count, orders nothing
-    width_ = width::wide;
-    os::widen_pipe(ends_[0], most);
-  } else {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
-    os::widen_pipe(ends_[0], most / 4);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::io_detail
 #endif
 
 // ---- thrum/io/directory.hpp: bodies ----
@@ -69571,21 +70518,19 @@ THRUM_OUT_OF_LINE void detached_children::forget() noexcept {
 
 #endif  // THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
 
+// ---- thrum/detail/io/process_start.hpp ----
+//
+// Starts the program of a process.
+#ifndef THRUM_DETAIL_IO_PROCESS_START_HPP
+#define THRUM_DETAIL_IO_PROCESS_START_HPP
+
 #include <algorithm>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-THRUM_OUT_OF_LINE process& process::operator=(process&& other) noexcept {
-  if (this != &other) {
-    end();
-    child_ = std::move(other.child_);
-    in_ = std::move(other.in_);
-    out_ = std::move(other.out_);
-    err_ = std::move(other.err_);
-  }
-  return *this;
-}
 
 THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& arguments,
                                          // NOLINTNEXTLINE(performance-unnecessary-value-param)
@@ -69612,6 +70557,101 @@ THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& argumen
 THRUM_OUT_OF_LINE process process::spawn(const std::vector<std::string>& arguments,
                                          std::error_code& error) {
   return spawn(arguments, {}, error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+inline std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (const std::string& text : texts) {
+    result.push_back(const_cast<char*>(text.c_str()));  // the system's type; it does not write
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+inline bool has_zero(const std::vector<std::string>& texts) {
+  return std::any_of(texts.begin(), texts.end(),
+                     [](const std::string& text) { return text.find('\0') != std::string::npos; });
+}
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
+                                      const process_options& options, std::string& where,
+                                      std::error_code& error) {
+  io_detail::detached_children::look_after();
+  if (arguments.empty() || io_detail::has_zero(arguments) ||
+      options.directory.find('\0') != std::string::npos ||
+      (options.environment && io_detail::has_zero(*options.environment)) ||
+      options.in.is_output() || options.out.is_output()) {
+    error = std::make_error_code(std::errc::invalid_argument);
+    return;
+  }
+  child_streams streams;
+  descriptor ends[3];
+  const redirect* const wanted[3] = {&options.in, &options.out, &options.err};
+  for (int i = 0; i < 3; ++i) {
+    streams.prepare(i, *wanted[i], ends[i], where, error);
+    if (error) {
+      return;
+    }
+  }
+  const std::vector<char*> argument_pointers = io_detail::pointers_to(arguments);
+  std::vector<char*> environment_pointers;
+  os::spawn_request request;
+  request.arguments = argument_pointers.data();
+  if (options.environment) {
+    environment_pointers = io_detail::pointers_to(*options.environment);
+    request.environment = environment_pointers.data();
+  }
+  request.directory = options.directory.empty() ? nullptr : options.directory.c_str();
+  for (int i = 0; i < 3; ++i) {
+    request.streams[i] = streams[i];
+  }
+  request.errors_to_output = options.err.is_output();
+  request.new_group = options.new_group;
+  request.extra = options.extra.data();
+  request.extras = options.extra.size();
+  request.terminal = options.terminal != nullptr ? options.terminal->path().c_str() : nullptr;
+  // Before there is one that it could not own.
+  auto child = base::owner<io_detail::child_process>(new io_detail::child_process);
+  const os::io_result pid = blocking([&] { return os::spawn(request); });
+  if (pid < 0) {
+    where = arguments.front();
+    where += options.directory.empty() ? "" : " in " + options.directory;
+    error = io_detail::error_of(pid);
+    return;
+  }
+  child->started(pid, options.new_group || options.terminal != nullptr);
+  child_ = std::move(child);
+  in_ = pipe_writer(std::move(ends[0]));
+  out_ = pipe_reader(std::move(ends[1]));
+  err_ = pipe_reader(std::move(ends[2]));
+}
+
+}}}  // namespace thrum::THRUM_ABI::io
+
+#endif
+
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io {
+
+THRUM_OUT_OF_LINE process& process::operator=(process&& other) noexcept {
+  if (this != &other) {
+    end();
+    child_ = std::move(other.child_);
+    in_ = std::move(other.in_);
+    out_ = std::move(other.out_);
+    err_ = std::move(other.err_);
+  }
+  return *this;
 }
 
 THRUM_OUT_OF_LINE std::optional<exit_status> process::wait_until(time_point deadline) {
@@ -69736,82 +70776,6 @@ THRUM_OUT_OF_LINE void process::detach() {
     io_detail::detached_children::add(std::move(child_));
   }
   close_pipes();
-}
-
-}}}  // namespace thrum::THRUM_ABI::io
-
-namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
-
-inline std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (const std::string& text : texts) {
-    result.push_back(const_cast<char*>(text.c_str()));  // the system's type; it does not write
-  }
-  result.push_back(nullptr);
-  return result;
-}
-
-inline bool has_zero(const std::vector<std::string>& texts) {
-  return std::any_of(texts.begin(), texts.end(),
-                     [](const std::string& text) { return text.find('\0') != std::string::npos; });
-}
-
-}}}  // namespace thrum::THRUM_ABI::io_detail
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-THRUM_OUT_OF_LINE void process::start(const std::vector<std::string>& arguments,
-                                      const process_options& options, std::string& where,
-                                      std::error_code& error) {
-  io_detail::detached_children::look_after();
-  if (arguments.empty() || io_detail::has_zero(arguments) ||
-      options.directory.find('\0') != std::string::npos ||
-      (options.environment && io_detail::has_zero(*options.environment)) ||
-      options.in.is_output() || options.out.is_output()) {
-    error = std::make_error_code(std::errc::invalid_argument);
-    return;
-  }
-  child_streams streams;
-  descriptor ends[3];
-  const redirect* const wanted[3] = {&options.in, &options.out, &options.err};
-  for (int i = 0; i < 3; ++i) {
-    streams.prepare(i, *wanted[i], ends[i], where, error);
-    if (error) {
-      return;
-    }
-  }
-  const std::vector<char*> argument_pointers = io_detail::pointers_to(arguments);
-  std::vector<char*> environment_pointers;
-  os::spawn_request request;
-  request.arguments = argument_pointers.data();
-  if (options.environment) {
-    environment_pointers = io_detail::pointers_to(*options.environment);
-    request.environment = environment_pointers.data();
-  }
-  request.directory = options.directory.empty() ? nullptr : options.directory.c_str();
-  for (int i = 0; i < 3; ++i) {
-    request.streams[i] = streams[i];
-  }
-  request.errors_to_output = options.err.is_output();
-  request.new_group = options.new_group;
-  request.extra = options.extra.data();
-  request.extras = options.extra.size();
-  request.terminal = options.terminal != nullptr ? options.terminal->path().c_str() : nullptr;
-  // Before there is one that it could not own.
-  auto child = base::owner<io_detail::child_process>(new io_detail::child_process);
-  const os::io_result pid = blocking([&] { return os::spawn(request); });
-  if (pid < 0) {
-    where = arguments.front();
-    where += options.directory.empty() ? "" : " in " + options.directory;
-    error = io_detail::error_of(pid);
-    return;
-  }
-  child->started(pid, options.new_group || options.terminal != nullptr);
-  child_ = std::move(child);
-  in_ = pipe_writer(std::move(ends[0]));
-  out_ = pipe_reader(std::move(ends[1]));
-  err_ = pipe_reader(std::move(ends[2]));
 }
 
 THRUM_OUT_OF_LINE exit_status process::wait_or_throw(time_point deadline) {
@@ -70301,8 +71265,8 @@ THRUM_OUT_OF_LINE void file_watch::close() noexcept {
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
-// ---- thrum/io/memory_pipe.hpp: bodies ----
-#if defined(THRUM_IO_MEMORY_PIPE_HPP) && THRUM_BODIES
+// ---- thrum/detail/io/memory_flow.hpp: bodies ----
+#if defined(THRUM_DETAIL_IO_MEMORY_FLOW_HPP) && THRUM_BODIES
 
 #include <algorithm>
 #include <cstring>
@@ -70524,6 +71488,10 @@ THRUM_OUT_OF_LINE void memory_flow::set_write_deadline(std::int64_t when) noexce
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
+#endif
+
+// ---- thrum/io/memory_pipe.hpp: bodies ----
+#if defined(THRUM_IO_MEMORY_PIPE_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
@@ -71677,6 +72645,153 @@ THRUM_OUT_OF_LINE std::optional<std::uint16_t> port_number(std::string_view text
 
 // ---- thrum/net/endpoint.hpp: bodies ----
 #if defined(THRUM_NET_ENDPOINT_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/endpoint_text.hpp ----
+//
+// Reads an endpoint from a text, and writes it as one.
+#ifndef THRUM_DETAIL_NET_ENDPOINT_TEXT_HPP
+#define THRUM_DETAIL_NET_ENDPOINT_TEXT_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign(std::string_view text) noexcept {
+  constexpr std::string_view unix_prefix = "unix:";
+  if (text.starts_with(unix_prefix)) {
+    text.remove_prefix(unix_prefix.size());
+    return text.starts_with('@') ? assign_abstract(text.substr(1)) : assign_path(text);
+  }
+  std::error_code error;
+  const host_port parts = split_host_port(text, error);
+  if (error) {
+    return error;
+  }
+  const std::optional<std::uint16_t> port = port_number(parts.service);
+  if (!port) {
+    return endpoint_error::bad_port;
+  }
+  return assign_host(parts.host.empty() ? "::" : parts.host, *port);
+}
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign_host(std::string_view host,
+                                                        std::uint16_t port) noexcept {
+  std::error_code error;
+  if (host.find(':') == std::string_view::npos) {
+    const v4_address address = net_detail::read_v4(host, error);
+    *this = error ? endpoint() : v4(address, port);
+  } else {
+    const net_detail::scoped_v6_address address = net_detail::read_v6(host, error);
+    *this = error ? endpoint() : v6(address.bytes, port, address.scope);
+  }
+  return error;
+}
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign_path(std::string_view path) noexcept {
+  if (path.empty()) {
+    return endpoint_error::no_path;
+  }
+  if (path.find('\0') != std::string_view::npos) {
+    return endpoint_error::nul_in_path;
+  }
+  if (path.size() + (path.starts_with('@') ? here.size() : 0) > max_path) {
+    return endpoint_error::path_too_long;
+  }
+  set_local(path);
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::error_code endpoint::assign_abstract(std::string_view name) noexcept {
+  if (name.empty()) {
+    return endpoint_error::no_path;
+  }
+  if (name.size() > max_path) {
+    return endpoint_error::path_too_long;
+  }
+  char native[max_path + 1] = {};
+  std::copy(name.begin(), name.end(), native + 1);
+  set_local({native, name.size() + 1});
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::optional<endpoint> endpoint::parse(std::string_view text) noexcept {
+  endpoint result;
+  return result.assign(text) ? std::nullopt : std::optional(result);
+}
+
+THRUM_OUT_OF_LINE std::optional<endpoint> endpoint::parse(std::string_view address,
+                                                          std::uint16_t port) noexcept {
+  endpoint result;
+  return result.assign_host(address, port) ? std::nullopt : std::optional(result);
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::local(std::string_view path, std::error_code& error) noexcept {
+  endpoint result;
+  error = result.assign_path(path);
+  return result;
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::abstract(std::string_view name,
+                                              std::error_code& error) noexcept {
+  endpoint result;
+  error = result.assign_abstract(name);
+  return result;
+}
+
+#if THRUM_EXCEPTIONS
+THRUM_OUT_OF_LINE endpoint::endpoint(std::string_view text) {
+  if (const std::error_code error = assign(text)) {
+    base::throw_system(error, base::message<>("endpoint ").append_quoted(text).view());
+  }
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::local(std::string_view path) {
+  std::error_code error;
+  const endpoint result = local(path, error);
+  if (error) {
+    base::throw_system(error, base::message<>("endpoint::local ").append_quoted(path).view());
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE endpoint endpoint::abstract(std::string_view name) {
+  std::error_code error;
+  const endpoint result = abstract(name, error);
+  if (error) {
+    base::throw_system(error, base::message<>("endpoint::abstract ").append_quoted(name).view());
+  }
+  return result;
+}
+
+#endif
+
+THRUM_OUT_OF_LINE std::string endpoint::address() const {
+  switch (family()) {
+    case address_family::v4: return net_detail::text_of_v4(address_bytes().first<4>());
+    case address_family::v6: return net_detail::text_of_v6(address_bytes().first<16>(), scope());
+    case address_family::local:
+    case address_family::none: break;
+  }
+  return {};
+}
+
+THRUM_OUT_OF_LINE std::string endpoint::to_string() const {
+  switch (family()) {
+    case address_family::none: return {};
+    case address_family::v4: return address() + ':' + std::to_string(port());
+    case address_family::v6: return '[' + address() + "]:" + std::to_string(port());
+    case address_family::local: break;
+  }
+  return std::string("unix:").append(is_abstract() ? "@" : "").append(path());
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
 
 #include <algorithm>
 #include <limits>
@@ -71854,135 +72969,6 @@ THRUM_OUT_OF_LINE endpoint endpoint::from_native(const ::sockaddr* address,
   return result;
 }
 
-THRUM_OUT_OF_LINE std::error_code endpoint::assign(std::string_view text) noexcept {
-  constexpr std::string_view unix_prefix = "unix:";
-  if (text.starts_with(unix_prefix)) {
-    text.remove_prefix(unix_prefix.size());
-    return text.starts_with('@') ? assign_abstract(text.substr(1)) : assign_path(text);
-  }
-  std::error_code error;
-  const host_port parts = split_host_port(text, error);
-  if (error) {
-    return error;
-  }
-  const std::optional<std::uint16_t> port = port_number(parts.service);
-  if (!port) {
-    return endpoint_error::bad_port;
-  }
-  return assign_host(parts.host.empty() ? "::" : parts.host, *port);
-}
-
-THRUM_OUT_OF_LINE std::error_code endpoint::assign_host(std::string_view host,
-                                                        std::uint16_t port) noexcept {
-  std::error_code error;
-  if (host.find(':') == std::string_view::npos) {
-    const v4_address address = net_detail::read_v4(host, error);
-    *this = error ? endpoint() : v4(address, port);
-  } else {
-    const net_detail::scoped_v6_address address = net_detail::read_v6(host, error);
-    *this = error ? endpoint() : v6(address.bytes, port, address.scope);
-  }
-  return error;
-}
-
-THRUM_OUT_OF_LINE std::error_code endpoint::assign_path(std::string_view path) noexcept {
-  if (path.empty()) {
-    return endpoint_error::no_path;
-  }
-  if (path.find('\0') != std::string_view::npos) {
-    return endpoint_error::nul_in_path;
-  }
-  if (path.size() + (path.starts_with('@') ? here.size() : 0) > max_path) {
-    return endpoint_error::path_too_long;
-  }
-  set_local(path);
-  return {};
-}
-
-THRUM_OUT_OF_LINE std::error_code endpoint::assign_abstract(std::string_view name) noexcept {
-  if (name.empty()) {
-    return endpoint_error::no_path;
-  }
-  if (name.size() > max_path) {
-    return endpoint_error::path_too_long;
-  }
-  char native[max_path + 1] = {};
-  std::copy(name.begin(), name.end(), native + 1);
-  set_local({native, name.size() + 1});
-  return {};
-}
-
-THRUM_OUT_OF_LINE std::optional<endpoint> endpoint::parse(std::string_view text) noexcept {
-  endpoint result;
-  return result.assign(text) ? std::nullopt : std::optional(result);
-}
-
-THRUM_OUT_OF_LINE std::optional<endpoint> endpoint::parse(std::string_view address,
-                                                          std::uint16_t port) noexcept {
-  endpoint result;
-  return result.assign_host(address, port) ? std::nullopt : std::optional(result);
-}
-
-THRUM_OUT_OF_LINE endpoint endpoint::local(std::string_view path, std::error_code& error) noexcept {
-  endpoint result;
-  error = result.assign_path(path);
-  return result;
-}
-
-THRUM_OUT_OF_LINE endpoint endpoint::abstract(std::string_view name,
-                                              std::error_code& error) noexcept {
-  endpoint result;
-  error = result.assign_abstract(name);
-  return result;
-}
-
-#if THRUM_EXCEPTIONS
-THRUM_OUT_OF_LINE endpoint::endpoint(std::string_view text) {
-  if (const std::error_code error = assign(text)) {
-    base::throw_system(error, base::message<>("endpoint ").append_quoted(text).view());
-  }
-}
-
-THRUM_OUT_OF_LINE endpoint endpoint::local(std::string_view path) {
-  std::error_code error;
-  const endpoint result = local(path, error);
-  if (error) {
-    base::throw_system(error, base::message<>("endpoint::local ").append_quoted(path).view());
-  }
-  return result;
-}
-
-THRUM_OUT_OF_LINE endpoint endpoint::abstract(std::string_view name) {
-  std::error_code error;
-  const endpoint result = abstract(name, error);
-  if (error) {
-    base::throw_system(error, base::message<>("endpoint::abstract ").append_quoted(name).view());
-  }
-  return result;
-}
-
-#endif
-
-THRUM_OUT_OF_LINE std::string endpoint::address() const {
-  switch (family()) {
-    case address_family::v4: return net_detail::text_of_v4(address_bytes().first<4>());
-    case address_family::v6: return net_detail::text_of_v6(address_bytes().first<16>(), scope());
-    case address_family::local:
-    case address_family::none: break;
-  }
-  return {};
-}
-
-THRUM_OUT_OF_LINE std::string endpoint::to_string() const {
-  switch (family()) {
-    case address_family::none: return {};
-    case address_family::v4: return address() + ':' + std::to_string(port());
-    case address_family::v6: return '[' + address() + "]:" + std::to_string(port());
-    case address_family::local: break;
-  }
-  return std::string("unix:").append(is_abstract() ? "@" : "").append(path());
-}
-
 }}}  // namespace thrum::THRUM_ABI::net
 #endif
 
@@ -72129,10 +73115,183 @@ THRUM_OUT_OF_LINE os::io_result set_keep_alive(os::handle fd,
 
 // ---- thrum/net/conn.hpp: bodies ----
 #if defined(THRUM_NET_CONN_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/conn_file.hpp ----
+//
+// Sends a file over a conn: inside the kernel if the system can, else in pieces.
+#ifndef THRUM_DETAIL_NET_CONN_FILE_HPP
+#define THRUM_DETAIL_NET_CONN_FILE_HPP
 
 #include <algorithm>
-#include <climits>
-#include <string_view>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
+                                                std::uint64_t n) {
+  return io_detail::or_fail(*this, "send_file", [&](std::error_code& error) {
+    return send_file(file, offset, n, error);
+  });
+}
+
+THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
+                                                std::uint64_t n, std::error_code& error) {
+  const std::uint64_t most_left = offset < longest_file ? longest_file - offset : 0;
+  const std::uint64_t wanted = n < most_left ? n : most_left;
+  std::uint64_t done = 0;
+  if (other_) {
+    error.clear();
+    copy_file(file, offset, wanted, done, error);
+    return done;
+  }
+  bool refused = false;
+  const os::io_result result =
+      socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
+        constexpr std::uint64_t most = std::uint64_t{1}
+                                       << 20;  // then the socket is looked at again
+        if (done == wanted) {
+          return 0;
+        }
+        const std::uint64_t left = wanted - done;
+        const os::io_result sent =
+            os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
+                          static_cast<std::size_t>(left < most ? left : most));
+        if (sent <= 0) {
+          refused = os::cannot_send_file(sent);
+          return refused ? 0 : sent;
+        }
+        // Not how far the offset has moved: a device may leave it where it is.
+        done += static_cast<std::uint64_t>(sent);
+        return sent;
+      });
+  io_detail::count_or(result, error);
+  if (refused) {
+    copy_file(file, offset, wanted, done, error);
+  }
+  return done;
+}
+
+THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t offset,
+                                       std::uint64_t wanted, std::uint64_t& done,
+                                       std::error_code& error) {
+  constexpr std::uint64_t most = 64 * 1024;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(wanted - done, most)));
+  bool has_offsets = true;
+  while (done < wanted) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(wanted - done, most));
+    os::io_result got = 0;
+    if (has_offsets) {
+      got = blocking([&] {
+        return os::read_at(file, buffer.data(), n, static_cast<std::int64_t>(offset + done));
+      });
+      has_offsets = got != os::no_offsets || offset != 0;
+    }
+    if (!has_offsets) {
+      got = read_stream(file, std::span(buffer).first(n));
+    }
+    if (got == os::interrupted) {
+      continue;
+    }
+    if (io_detail::count_or(got, error) == 0) {
+      return;
+    }
+    done += write(std::span(std::as_const(buffer)).first(static_cast<std::size_t>(got)), error);
+    if (error) {
+      return;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
+                                                  std::span<std::byte> piece) {
+  for (;;) {
+    const os::io_result seen = socket_.run_paced(io::side::write, [&](os::handle) -> os::io_result {
+      const os::io_result ready = os::wait_for(file, false, 0);
+      return ready == 0 ? os::would_block : ready;
+    });
+    if (seen < 0) {
+      return seen;
+    }
+    // In case somebody else takes it first.
+    const os::io_result got = blocking([&] { return os::read(file, piece.data(), piece.size()); });
+    if (got != os::would_block) {
+      return got;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
+
+// ---- thrum/detail/net/conn_options.hpp ----
+//
+// Socket options of a conn, and tcp_info.
+#ifndef THRUM_DETAIL_NET_CONN_OPTIONS_HPP
+#define THRUM_DETAIL_NET_CONN_OPTIONS_HPP
+
+#include <chrono>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info() const {
+  return io_detail::or_fail(*this, "tcp_info",
+                            [&](std::error_code& error) { return tcp_info(error); });
+}
+
+THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info(std::error_code& error) const {
+  os::tcp_numbers seen;
+  const os::io_result result =
+      other_ ? os::not_supported
+             : socket_.use([&](os::handle fd) { return os::get_tcp_numbers(fd, seen); });
+  io_detail::count_or(result, error);
+  using us = std::chrono::microseconds;
+  return {us(seen.rtt_us), us(seen.rtt_variance_us), us(seen.least_rtt_us), us(seen.timeout_us),
+          seen.window,     seen.threshold,           seen.segment_size,     seen.unacknowledged,
+          seen.lost,       seen.retransmits,         seen.retries};
+}
+
+THRUM_OUT_OF_LINE void conn::no_delay(bool on) {
+  io_detail::or_fail(*this, "no_delay",
+                     [&](std::error_code& error) { return no_delay(on, error), 0; });
+}
+
+THRUM_OUT_OF_LINE void conn::no_delay(bool on, std::error_code& error) {
+  io_detail::count_or(set_option([&](os::handle fd) { return os::set_no_delay(fd, on); }), error);
+}
+
+THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
+  io_detail::or_fail(*this, "keep_alive",
+                     [&](std::error_code& error) { return keep_alive(how, error), 0; });
+}
+
+THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how, std::error_code& error) {
+  io_detail::count_or(
+      set_option([&](os::handle fd) { return net_detail::set_keep_alive(fd, how); }), error);
+}
+
+THRUM_OUT_OF_LINE void conn::linger(int seconds) {
+  io_detail::or_fail(*this, "linger",
+                     [&](std::error_code& error) { return linger(seconds, error), 0; });
+}
+
+THRUM_OUT_OF_LINE void conn::linger(int seconds, std::error_code& error) {
+  if (other_) {
+    other_->reset_at_close(seconds == 0);
+  }
+  io_detail::count_or(set_option([&](os::handle fd) { return os::set_linger(fd, seconds); }),
+                      error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
+
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
@@ -72154,23 +73313,6 @@ THRUM_OUT_OF_LINE conn conn::adopt(native_handle_type socket) {
 THRUM_OUT_OF_LINE conn conn::adopt(native_handle_type socket, std::error_code& error) {
   io::descriptor own = net_detail::adopt_socket(socket, SOCK_STREAM, error);
   return error ? conn() : conn(std::move(own));
-}
-
-THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info() const {
-  return io_detail::or_fail(*this, "tcp_info",
-                            [&](std::error_code& error) { return tcp_info(error); });
-}
-
-THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info(std::error_code& error) const {
-  os::tcp_numbers seen;
-  const os::io_result result =
-      other_ ? os::not_supported
-             : socket_.use([&](os::handle fd) { return os::get_tcp_numbers(fd, seen); });
-  io_detail::count_or(result, error);
-  using us = std::chrono::microseconds;
-  return {us(seen.rtt_us), us(seen.rtt_variance_us), us(seen.least_rtt_us), us(seen.timeout_us),
-          seen.window,     seen.threshold,           seen.segment_size,     seen.unacknowledged,
-          seen.lost,       seen.retransmits,         seen.retries};
 }
 
 THRUM_OUT_OF_LINE void conn::wait_readable() {
@@ -72244,50 +73386,6 @@ THRUM_OUT_OF_LINE os::io_result conn::write_all_v(
   });
 }
 
-THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
-                                                std::uint64_t n) {
-  return io_detail::or_fail(*this, "send_file", [&](std::error_code& error) {
-    return send_file(file, offset, n, error);
-  });
-}
-
-THRUM_OUT_OF_LINE std::uint64_t conn::send_file(native_handle_type file, std::uint64_t offset,
-                                                std::uint64_t n, std::error_code& error) {
-  const std::uint64_t most_left = offset < longest_file ? longest_file - offset : 0;
-  const std::uint64_t wanted = n < most_left ? n : most_left;
-  std::uint64_t done = 0;
-  if (other_) {
-    error.clear();
-    copy_file(file, offset, wanted, done, error);
-    return done;
-  }
-  bool refused = false;
-  const os::io_result result =
-      socket_.run_all(io::side::write, [&](os::handle fd) -> os::io_result {
-        constexpr std::uint64_t most = std::uint64_t{1}
-                                       << 20;  // then the socket is looked at again
-        if (done == wanted) {
-          return 0;
-        }
-        const std::uint64_t left = wanted - done;
-        const os::io_result sent =
-            os::send_file(fd, file, static_cast<std::int64_t>(offset + done),
-                          static_cast<std::size_t>(left < most ? left : most));
-        if (sent <= 0) {
-          refused = os::cannot_send_file(sent);
-          return refused ? 0 : sent;
-        }
-        // Not how far the offset has moved: a device may leave it where it is.
-        done += static_cast<std::uint64_t>(sent);
-        return sent;
-      });
-  io_detail::count_or(result, error);
-  if (refused) {
-    copy_file(file, offset, wanted, done, error);
-  }
-  return done;
-}
-
 THRUM_OUT_OF_LINE void conn::set_deadline(time_point when) noexcept {
   set_read_deadline(when);
   set_write_deadline(when);
@@ -72301,38 +73399,6 @@ THRUM_OUT_OF_LINE void conn::close_write() {
 THRUM_OUT_OF_LINE void conn::close_read() {
   io_detail::or_fail(*this, "close_read",
                      [&](std::error_code& error) { return shut_down(os::reading, error); });
-}
-
-THRUM_OUT_OF_LINE void conn::no_delay(bool on) {
-  io_detail::or_fail(*this, "no_delay",
-                     [&](std::error_code& error) { return no_delay(on, error), 0; });
-}
-
-THRUM_OUT_OF_LINE void conn::no_delay(bool on, std::error_code& error) {
-  io_detail::count_or(set_option([&](os::handle fd) { return os::set_no_delay(fd, on); }), error);
-}
-
-THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how) {
-  io_detail::or_fail(*this, "keep_alive",
-                     [&](std::error_code& error) { return keep_alive(how, error), 0; });
-}
-
-THRUM_OUT_OF_LINE void conn::keep_alive(const keep_alive_options& how, std::error_code& error) {
-  io_detail::count_or(
-      set_option([&](os::handle fd) { return net_detail::set_keep_alive(fd, how); }), error);
-}
-
-THRUM_OUT_OF_LINE void conn::linger(int seconds) {
-  io_detail::or_fail(*this, "linger",
-                     [&](std::error_code& error) { return linger(seconds, error), 0; });
-}
-
-THRUM_OUT_OF_LINE void conn::linger(int seconds, std::error_code& error) {
-  if (other_) {
-    other_->reset_at_close(seconds == 0);
-  }
-  io_detail::count_or(set_option([&](os::handle fd) { return os::set_linger(fd, seconds); }),
-                      error);
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void conn::fail(const std::error_code& error,
@@ -72401,55 +73467,6 @@ THRUM_OUT_OF_LINE std::size_t conn::shut_down(int what, std::error_code& error) 
   }
   return io_detail::count_or(result == os::not_connected ? 0 : result,
                              error);  // the peer was faster
-}
-
-THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t offset,
-                                       std::uint64_t wanted, std::uint64_t& done,
-                                       std::error_code& error) {
-  constexpr std::uint64_t most = 64 * 1024;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(wanted - done, most)));
-  bool has_offsets = true;
-  while (done < wanted) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(wanted - done, most));
-    os::io_result got = 0;
-    if (has_offsets) {
-      got = blocking([&] {
-        return os::read_at(file, buffer.data(), n, static_cast<std::int64_t>(offset + done));
-      });
-      has_offsets = got != os::no_offsets || offset != 0;
-    }
-    if (!has_offsets) {
-      got = read_stream(file, std::span(buffer).first(n));
-    }
-    if (got == os::interrupted) {
-      continue;
-    }
-    if (io_detail::count_or(got, error) == 0) {
-      return;
-    }
-    done += write(std::span(std::as_const(buffer)).first(static_cast<std::size_t>(got)), error);
-    if (error) {
-      return;
-    }
-  }
-}
-
-THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
-                                                  std::span<std::byte> piece) {
-  for (;;) {
-    const os::io_result seen = socket_.run_paced(io::side::write, [&](os::handle) -> os::io_result {
-      const os::io_result ready = os::wait_for(file, false, 0);
-      return ready == 0 ? os::would_block : ready;
-    });
-    if (seen < 0) {
-      return seen;
-    }
-    // In case somebody else takes it first.
-    const os::io_result got = blocking([&] { return os::read(file, piece.data(), piece.size()); });
-    if (got != os::would_block) {
-      return got;
-    }
-  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::net
@@ -73003,12 +74020,15 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text) {
 
 // ---- thrum/net/dial.hpp: bodies ----
 #if defined(THRUM_NET_DIAL_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/dial_try.hpp ----
+//
+// One try to connect to one endpoint; dial_end ends it while it is under way.
+#ifndef THRUM_DETAIL_NET_DIAL_TRY_HPP
+#define THRUM_DETAIL_NET_DIAL_TRY_HPP
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
+#include <chrono>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
@@ -73159,6 +74179,29 @@ inline conn dial_one(const endpoint& where, const endpoint& local, time_point de
   return made;
 }
 
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+#endif
+
+// ---- thrum/detail/net/happy_eyeballs.hpp ----
+//
+// dial to several endpoints: their order, and the race between the tries. The head of net/dial.hpp has
+// the rules.
+#ifndef THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
+#define THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
 /// Several endpoints, one after the other.
 inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time_point deadline,
                       std::error_code& error) {
@@ -73305,6 +74348,37 @@ THRUM_OUT_OF_LINE std::vector<endpoint> alternating(std::span<const endpoint> al
   return result;
 }
 
+}}}  // namespace thrum::THRUM_ABI::net_detail
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// Declared in net/dial.hpp.
+THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
+                                  const dial_options& how, std::error_code& error) {
+  if (all.empty()) {
+    error = os::error_code_of(os::no_address);
+    return conn();
+  }
+  const address_family own = how.local.family();
+  std::vector<endpoint> fit = net_detail::alternating(all);
+  if (own != address_family::none) {
+    std::erase_if(fit, [&](const endpoint& each) { return each.family() != own; });
+  }
+  if (fit.size() < 2) {
+    return dial_until(fit.empty() ? all.front() : fit.front(), deadline, how, error);
+  }
+  // Sockets that are there at the same time cannot have one port.
+  return runtime::current() == nullptr || how.local.port() != 0
+             ? net_detail::dial_each(fit, how.local, deadline, error)
+             : net_detail::dial_staggered(fit, how, deadline, error);
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
+
 THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, const endpoint& where) {
   throw_endpoint(error, "dial", where);
 }
@@ -73334,26 +74408,6 @@ THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
     return conn();
   }
   return net_detail::dial_one(where, how.local, deadline, error);
-}
-
-THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
-                                  const dial_options& how, std::error_code& error) {
-  if (all.empty()) {
-    error = os::error_code_of(os::no_address);
-    return conn();
-  }
-  const address_family own = how.local.family();
-  std::vector<endpoint> fit = net_detail::alternating(all);
-  if (own != address_family::none) {
-    std::erase_if(fit, [&](const endpoint& each) { return each.family() != own; });
-  }
-  if (fit.size() < 2) {
-    return dial_until(fit.empty() ? all.front() : fit.front(), deadline, how, error);
-  }
-  // Sockets that are there at the same time cannot have one port.
-  return runtime::current() == nullptr || how.local.port() != 0
-             ? net_detail::dial_each(fit, how.local, deadline, error)
-             : net_detail::dial_staggered(fit, how, deadline, error);
 }
 
 THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
@@ -73734,33 +74788,22 @@ THRUM_OUT_OF_LINE sched::withdrawal latch::withdraw(sched::wait_point& point,
 
 // ---- thrum/net/server.hpp: bodies ----
 #if defined(THRUM_NET_SERVER_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/server_session.hpp ----
+//
+// The sessions of a server: how one begins with a connection, waits for requests, and ends.
+#ifndef THRUM_DETAIL_NET_SERVER_SESSION_HPP
+#define THRUM_DETAIL_NET_SERVER_SESSION_HPP
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
 #include <new>
+#include <system_error>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
-
-THRUM_OUT_OF_LINE server::server(listener from, server_options how)
-    : listener_(std::move(from)), how_(std::move(how)) {}
-
-THRUM_OUT_OF_LINE server::~server() {
-  const sched::uncancellable until_all_have_left;
-  request_stop();
-  std::unique_lock lock(mutex_);
-  close_sessions(lock);
-  changed_.wait(lock, [this] { return has_ended() && visits_ == 0; });
-}
-
-THRUM_OUT_OF_LINE server::visit::visit(server& at) : at_(at) {
-  const std::lock_guard guard(at_.mutex_);
-  ++at_.visits_;
-}
-
-THRUM_OUT_OF_LINE server::visit::~visit() {
-  const std::lock_guard guard(at_.mutex_);
-  --at_.visits_;
-  at_.changed_.notify_all();
-}
 
 THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code& error) {
   // One that may become a session, and counts as one for the limit.
@@ -73809,83 +74852,6 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
     error.clear();
   }
   return nullptr;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE bool server::wait_for_memory(std::int64_t& pause_ns) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return is_stopping_; });
-  pause_ns = std::min(2 * pause_ns, listener::longest_pause_ns);
-  return !is_stopping_;
-}
-
-THRUM_OUT_OF_LINE void server::throw_if(const std::error_code& error) const {
-  if (error) {
-    base::message<512> text("server::serve ");
-    base::throw_system(error, text.append(local().to_string()).view());
-  }
-}
-
-THRUM_OUT_OF_LINE void server::wait_for_end() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return has_ended(); });
-}
-
-THRUM_OUT_OF_LINE void server::request_stop() {
-  const visit here(*this);
-  {
-    const std::lock_guard guard(mutex_);
-    is_stopping_ = true;
-    changed_.notify_all();
-  }
-  listener_.close();
-  {
-    const std::lock_guard guard(mutex_);
-    if (!is_told_) {
-      is_told_ = true;
-      grace_ends_ =
-          time_point(std::chrono::nanoseconds(time_detail::deadline_after(how_.idle_grace)));
-      for (session* each = sessions_.front(); each != nullptr; each = sessions_.next(*each)) {
-        each->tell(grace_ends_);
-      }
-    }
-  }
-  std::stop_source own = stop_source_;
-  static_cast<void>(go_detail::request_stop_here(own));
-}
-
-THRUM_OUT_OF_LINE void server::stop() { stop_until(time_point::max()); }
-
-THRUM_OUT_OF_LINE bool server::stop_until(time_point deadline) {
-  const visit here(*this);
-  request_stop();
-  std::unique_lock lock(mutex_);
-  return changed_.wait_until(lock, deadline, [this] { return has_ended(); }) || end_at_once(lock);
-}
-
-THRUM_OUT_OF_LINE bool server::end_at_once(std::unique_lock<mutex>& lock) {
-  close_sessions(lock);
-  changed_.wait(lock, [this] { return has_ended(); });
-  return false;
-}
-
-THRUM_OUT_OF_LINE std::size_t server::connections() const {
-  const std::lock_guard guard(mutex_);
-  return connections_;
-}
-
-THRUM_OUT_OF_LINE void server::close_sessions(std::unique_lock<mutex>& lock) {
-  is_closing_ = true;
-  for (session* each = sessions_.front(); each != nullptr; each = sessions_.next(*each)) {
-    if (!each->is_closed_) {
-      each->is_closed_ = true;
-      each->is_pinned_ = true;
-      lock.unlock();
-      each->conn_.close();
-      lock.lock();
-      each->is_pinned_ = false;
-      changed_.notify_all();  // it goes when we wait
-    }
-  }
 }
 
 THRUM_OUT_OF_LINE server::session::session(server& of, conn connection)
@@ -73951,149 +74917,145 @@ THRUM_OUT_OF_LINE void server::session::tell(time_point grace_ends) {
 }
 
 }}}  // namespace thrum::THRUM_ABI::net
+
 #endif
 
-// ---- thrum/net/udp_socket.hpp: bodies ----
-#if defined(THRUM_NET_UDP_SOCKET_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/server_stop.hpp ----
+//
+// Stops a server, in the order that the head of net/server.hpp lists.
+#ifndef THRUM_DETAIL_NET_SERVER_STOP_HPP
+#define THRUM_DETAIL_NET_SERVER_STOP_HPP
+
+#include <chrono>
+#include <mutex>
+#include <stop_token>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE server::~server() {
+  const sched::uncancellable until_all_have_left;
+  request_stop();
+  std::unique_lock lock(mutex_);
+  close_sessions(lock);
+  changed_.wait(lock, [this] { return has_ended() && visits_ == 0; });
+}
+
+THRUM_OUT_OF_LINE server::visit::visit(server& at) : at_(at) {
+  const std::lock_guard guard(at_.mutex_);
+  ++at_.visits_;
+}
+
+THRUM_OUT_OF_LINE server::visit::~visit() {
+  const std::lock_guard guard(at_.mutex_);
+  --at_.visits_;
+  at_.changed_.notify_all();
+}
+
+THRUM_OUT_OF_LINE void server::wait_for_end() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return has_ended(); });
+}
+
+THRUM_OUT_OF_LINE void server::request_stop() {
+  const visit here(*this);
+  {
+    const std::lock_guard guard(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+  }
+  listener_.close();
+  {
+    const std::lock_guard guard(mutex_);
+    if (!is_told_) {
+      is_told_ = true;
+      grace_ends_ =
+          time_point(std::chrono::nanoseconds(time_detail::deadline_after(how_.idle_grace)));
+      for (session* each = sessions_.front(); each != nullptr; each = sessions_.next(*each)) {
+        each->tell(grace_ends_);
+      }
+    }
+  }
+  std::stop_source own = stop_source_;
+  static_cast<void>(go_detail::request_stop_here(own));
+}
+
+THRUM_OUT_OF_LINE void server::stop() { stop_until(time_point::max()); }
+
+THRUM_OUT_OF_LINE bool server::stop_until(time_point deadline) {
+  const visit here(*this);
+  request_stop();
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, deadline, [this] { return has_ended(); }) || end_at_once(lock);
+}
+
+THRUM_OUT_OF_LINE bool server::end_at_once(std::unique_lock<mutex>& lock) {
+  close_sessions(lock);
+  changed_.wait(lock, [this] { return has_ended(); });
+  return false;
+}
+
+THRUM_OUT_OF_LINE void server::close_sessions(std::unique_lock<mutex>& lock) {
+  is_closing_ = true;
+  for (session* each = sessions_.front(); each != nullptr; each = sessions_.next(*each)) {
+    if (!each->is_closed_) {
+      each->is_closed_ = true;
+      each->is_pinned_ = true;
+      lock.unlock();
+      each->conn_.close();
+      lock.lock();
+      each->is_pinned_ = false;
+      changed_.notify_all();  // it goes when we wait
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
 
 #include <algorithm>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
-/// When the queue of a Unix socket to which this one is not connected is full, this one counts
-/// as writable all the same: no event tells of room there.
-template <class Send>
-os::io_result udp_socket::run_sending(bool to_unix, Send send) {
-  return to_unix ? socket_.run_paced(io::side::write, send) : socket_.run(io::side::write, send);
+THRUM_OUT_OF_LINE server::server(listener from, server_options how)
+    : listener_(std::move(from)), how_(std::move(how)) {}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool server::wait_for_memory(std::int64_t& pause_ns) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return is_stopping_; });
+  pause_ns = std::min(2 * pause_ns, listener::longest_pause_ns);
+  return !is_stopping_;
 }
 
-THRUM_OUT_OF_LINE os::io_result udp_socket::send_from(std::span<const std::byte> bytes,
-                                                      const endpoint* to) {
-  if (other_) {
-    return other_->send(bytes, to);
+THRUM_OUT_OF_LINE void server::throw_if(const std::error_code& error) const {
+  if (error) {
+    base::message<512> text("server::serve ");
+    base::throw_system(error, text.append(local().to_string()).view());
   }
-  const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
-  const ::socklen_t size = to != nullptr ? to->size() : 0;
-  const auto send = [&](os::handle fd) {
-    return os::send_to(fd, bytes.data(), bytes.size(), address, size);
-  };
-  return run_sending(to != nullptr && !net_detail::is_internet(*to), send);
 }
 
-THRUM_OUT_OF_LINE os::io_result udp_socket::receive(std::span<std::byte> buffer, datagram* result) {
-  if (other_) {
-    datagram found{0, {}, false};
-    const os::io_result size = other_->receive(buffer, found.from);
-    found.cut_off = size > static_cast<os::io_result>(buffer.size());
-    if (result != nullptr) {
-      *result = found;
-    }
-    return std::min(size, static_cast<os::io_result>(buffer.size()));
-  }
-  ::sockaddr_storage from;
-  ::socklen_t from_size = 0;
-  auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;
-  const os::io_result n = socket_.run(io::side::read, [&](os::handle fd) {
-    from_size = sizeof from;
-    return os::receive_from(fd, buffer.data(), buffer.size(), address,
-                            address != nullptr ? &from_size : nullptr);
-  });
-  const auto most = static_cast<os::io_result>(buffer.size());
-  if (n >= 0 && result != nullptr) {
-    result->from = endpoint::from_native(address, from_size);
-    result->cut_off = n > most;
-  }
-  return std::min(n, most);
+THRUM_OUT_OF_LINE std::size_t server::connections() const {
+  const std::lock_guard guard(mutex_);
+  return connections_;
 }
 
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, std::error_code& error) {
-  return make(where, &os::bind, error);
-}
+}}}  // namespace thrum::THRUM_ABI::net
+#endif
 
-THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where) {
-  return or_throw(where, "connect", &os::connect);
-}
+// ---- thrum/net/udp_socket.hpp: bodies ----
+#if defined(THRUM_NET_UDP_SOCKET_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/udp_many.hpp ----
+//
+// Sends or receives several datagrams by one system call.
+#ifndef THRUM_DETAIL_NET_UDP_MANY_HPP
+#define THRUM_DETAIL_NET_UDP_MANY_HPP
 
-THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where, std::error_code& error) {
-  return make(where, &os::connect, error);
-}
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <system_error>
 
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(std::string_view text, std::error_code& error) {
-  const endpoint where(text, error);
-  return error ? udp_socket() : bind(where, error);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::connect(std::string_view text, std::error_code& error) {
-  const endpoint where(text, error);
-  return error ? udp_socket() : connect(where, error);
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes) {
-  return finish(send_from(bytes, nullptr), "udp_socket::send");
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes,
-                                               std::error_code& error) {
-  return io_detail::count_or(send_from(bytes, nullptr), error);
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text) {
-  return send(std::as_bytes(std::span(text)));
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text, std::error_code& error) {
-  return send(std::as_bytes(std::span(text)), error);
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::span<const std::byte> bytes,
-                                                  const endpoint& to) {
-  return finish(send_from(bytes, &to), "udp_socket::send_to");
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const endpoint& to) {
-  return send_to(std::as_bytes(std::span(text)), to);
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::span<const std::byte> bytes,
-                                                  const endpoint& to, std::error_code& error) {
-  return io_detail::count_or(send_from(bytes, &to), error);
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const endpoint& to,
-                                                  std::error_code& error) {
-  return send_to(std::as_bytes(std::span(text)), to, error);
-}
-
-THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte> buffer) {
-  datagram result{0, {}, false};
-  result.size = finish(receive(buffer, &result), "udp_socket::recv_from");
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte> buffer,
-                                                             std::error_code& error) {
-  datagram result{0, {}, false};
-  result.size = io_detail::count_or(receive(buffer, &result), error);
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<char> buffer,
-                                                             std::error_code& error) {
-  return recv_from(std::as_writable_bytes(buffer), error);
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer) {
-  return finish(receive(buffer, nullptr), "udp_socket::recv");
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer,
-                                               std::error_code& error) {
-  return io_detail::count_or(receive(buffer, nullptr), error);
-}
-
-THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<char> buffer, std::error_code& error) {
-  return recv(std::as_writable_bytes(buffer), error);
-}
+namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::send_many(std::span<const outgoing> all) {
   std::size_t done = 0;
@@ -74115,199 +75077,6 @@ THRUM_OUT_OF_LINE std::size_t udp_socket::recv_many(std::span<incoming> into) {
 THRUM_OUT_OF_LINE std::size_t udp_socket::recv_many(std::span<incoming> into,
                                                     std::error_code& error) {
   return io_detail::count_or(receive_all(into), error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::set_deadline(time_point when) noexcept {
-  set_read_deadline(when);
-  set_write_deadline(when);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::set_deadline(io::side which, time_point when) noexcept {
-  if (other_) {
-    other_->set_deadline(which, when);
-  } else {
-    socket_.set_deadline(which, when);
-  }
-}
-
-THRUM_OUT_OF_LINE endpoint udp_socket::address(bool peer) const noexcept {
-  return other_ ? other_->address(peer) : net_detail::address_of(socket_, peer);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::close() noexcept {
-  if (other_) {
-    other_->close();
-  } else {
-    socket_.close();
-  }
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_function attach,
-                                              std::error_code& error, const udp_options& how) {
-  udp_socket result;
-  if (net_detail::network* const other = net_detail::network_of_caller()) {
-    os::io_result made = 0;
-    result.other_ = other->datagrams(where, attach == &os::connect, made);
-    io_detail::count_or(made, error);
-    return result;
-  }
-  result.socket_ = net_detail::open_socket(where, SOCK_DGRAM, error);
-  if (error) {
-    const auto instead = net_detail::without_ipv6(where, error);
-    return instead ? make(*instead, attach, error, how) : udp_socket();
-  }
-  const os::handle fd = result.native_handle();
-  // Nobody has asked for these: without them it is a socket that can do less.
-  if (net_detail::is_internet(where)) {
-    os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
-  }
-  if (where.family() == address_family::v6) {
-    os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  }
-  os::io_result done = 0;
-  if (how.reuse_address) {
-    done = os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  }
-  if (done >= 0 && how.reuse_port) {
-    done = os::reuse_port(fd);
-  }
-  if (done >= 0) {
-    done = attach(fd, where.data(), where.size());
-  }
-  if (done < 0) {
-    error = io_detail::error_of(done);
-    return udp_socket();
-  }
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how) {
-  std::error_code error;
-  udp_socket result = bind(where, how, error);
-  if (error) {
-    net_detail::throw_endpoint(error, "udp_socket::bind", where);
-  }
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how,
-                                              std::error_code& error) {
-  return make(where, &os::bind, error, how);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket) {
-  std::error_code error;
-  udp_socket result = adopt(socket, error);
-  if (error) {
-    base::throw_system(error, "udp_socket::adopt");
-  }
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket, std::error_code& error) {
-  udp_socket result;
-  result.socket_ = net_detail::adopt_socket(socket, SOCK_DGRAM, error);
-  return error ? udp_socket() : std::move(result);
-}
-
-template <class Set>
-void udp_socket::set_multicast(Set set, std::error_code& error) {
-  const os::io_result result = other_ ? os::not_supported : socket_.use([&](os::handle fd) {
-    const os::io_result family = os::socket_family(fd);
-    return family < 0 ? family : set(fd, family == AF_INET6);
-  });
-  io_detail::count_or(result, error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::set_membership(bool joins, const endpoint& group, unsigned link,
-                                                  std::error_code& error) {
-  if (!net_detail::is_internet(group)) {
-    error = os::error_code_of(os::invalid);
-    return;
-  }
-  set_multicast([&](os::handle fd,
-                    bool) { return os::set_member(fd, joins, group.data(), group.size(), link); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link,
-                                        std::error_code& error) {
-  set_membership(true, group, link, error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link,
-                                         std::error_code& error) {
-  set_membership(false, group, link, error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link, std::error_code& error) {
-  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_link(fd, is_v6, link); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops, std::error_code& error) {
-  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_hops(fd, is_v6, hops); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on, std::error_code& error) {
-  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_loop(fd, is_v6, on); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link) {
-  std::error_code error;
-  join(group, link, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::join", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link) {
-  std::error_code error;
-  leave(group, link, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::leave", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link) {
-  std::error_code error;
-  multicast_interface(link, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::multicast_interface", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops) {
-  std::error_code error;
-  multicast_hops(hops, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::multicast_hops", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on) {
-  std::error_code error;
-  multicast_loop(on, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::multicast_loop", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE unsigned interface_number(const std::string& name) noexcept {
-  return os::interface_number(name.c_str());
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const char* operation,
-                                                  attach_function attach) {
-  std::error_code error;
-  udp_socket result = make(where, attach, error);
-  if (error) {
-    net_detail::throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(),
-                               where);
-  }
-  return result;
 }
 
 THRUM_OUT_OF_LINE os::io_result udp_socket::send_all(std::span<const outgoing> all,
@@ -74395,6 +75164,372 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::receive_all(std::span<incoming> into
     return static_cast<os::io_result>(done);
   }
   return socket_.run(io::side::read, [&](os::handle fd) { return take_some(fd, into); });
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
+
+// ---- thrum/detail/net/udp_multicast.hpp ----
+//
+// Multicast of a udp_socket: membership of groups, and how it sends to them.
+#ifndef THRUM_DETAIL_NET_UDP_MULTICAST_HPP
+#define THRUM_DETAIL_NET_UDP_MULTICAST_HPP
+
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+template <class Set>
+void udp_socket::set_multicast(Set set, std::error_code& error) {
+  const os::io_result result = other_ ? os::not_supported : socket_.use([&](os::handle fd) {
+    const os::io_result family = os::socket_family(fd);
+    return family < 0 ? family : set(fd, family == AF_INET6);
+  });
+  io_detail::count_or(result, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::set_membership(bool joins, const endpoint& group, unsigned link,
+                                                  std::error_code& error) {
+  if (!net_detail::is_internet(group)) {
+    error = os::error_code_of(os::invalid);
+    return;
+  }
+  set_multicast([&](os::handle fd,
+                    bool) { return os::set_member(fd, joins, group.data(), group.size(), link); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link,
+                                        std::error_code& error) {
+  set_membership(true, group, link, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link,
+                                         std::error_code& error) {
+  set_membership(false, group, link, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_link(fd, is_v6, link); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_hops(fd, is_v6, hops); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_loop(fd, is_v6, on); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link) {
+  std::error_code error;
+  join(group, link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::join", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link) {
+  std::error_code error;
+  leave(group, link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::leave", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link) {
+  std::error_code error;
+  multicast_interface(link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_interface", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops) {
+  std::error_code error;
+  multicast_hops(hops, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_hops", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on) {
+  std::error_code error;
+  multicast_loop(on, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_loop", local(), remote());
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
+
+// ---- thrum/detail/net/udp_open.hpp ----
+//
+// Makes a udp_socket: binds it, connects it, or takes over a socket.
+#ifndef THRUM_DETAIL_NET_UDP_OPEN_HPP
+#define THRUM_DETAIL_NET_UDP_OPEN_HPP
+
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, std::error_code& error) {
+  return make(where, &os::bind, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where) {
+  return or_throw(where, "connect", &os::connect);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where, std::error_code& error) {
+  return make(where, &os::connect, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(std::string_view text, std::error_code& error) {
+  const endpoint where(text, error);
+  return error ? udp_socket() : bind(where, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(std::string_view text, std::error_code& error) {
+  const endpoint where(text, error);
+  return error ? udp_socket() : connect(where, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_function attach,
+                                              std::error_code& error, const udp_options& how) {
+  udp_socket result;
+  if (net_detail::network* const other = net_detail::network_of_caller()) {
+    os::io_result made = 0;
+    result.other_ = other->datagrams(where, attach == &os::connect, made);
+    io_detail::count_or(made, error);
+    return result;
+  }
+  result.socket_ = net_detail::open_socket(where, SOCK_DGRAM, error);
+  if (error) {
+    const auto instead = net_detail::without_ipv6(where, error);
+    return instead ? make(*instead, attach, error, how) : udp_socket();
+  }
+  const os::handle fd = result.native_handle();
+  // Nobody has asked for these: without them it is a socket that can do less.
+  if (net_detail::is_internet(where)) {
+    os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
+  }
+  if (where.family() == address_family::v6) {
+    os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  }
+  os::io_result done = 0;
+  if (how.reuse_address) {
+    done = os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  }
+  if (done >= 0 && how.reuse_port) {
+    done = os::reuse_port(fd);
+  }
+  if (done >= 0) {
+    done = attach(fd, where.data(), where.size());
+  }
+  if (done < 0) {
+    error = io_detail::error_of(done);
+    return udp_socket();
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how) {
+  std::error_code error;
+  udp_socket result = bind(where, how, error);
+  if (error) {
+    net_detail::throw_endpoint(error, "udp_socket::bind", where);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how,
+                                              std::error_code& error) {
+  return make(where, &os::bind, error, how);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket) {
+  std::error_code error;
+  udp_socket result = adopt(socket, error);
+  if (error) {
+    base::throw_system(error, "udp_socket::adopt");
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket, std::error_code& error) {
+  udp_socket result;
+  result.socket_ = net_detail::adopt_socket(socket, SOCK_DGRAM, error);
+  return error ? udp_socket() : std::move(result);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const char* operation,
+                                                  attach_function attach) {
+  std::error_code error;
+  udp_socket result = make(where, attach, error);
+  if (error) {
+    net_detail::throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(),
+                               where);
+  }
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+#endif
+
+#include <algorithm>
+
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// When the queue of a Unix socket to which this one is not connected is full, this one counts
+/// as writable all the same: no event tells of room there.
+template <class Send>
+os::io_result udp_socket::run_sending(bool to_unix, Send send) {
+  return to_unix ? socket_.run_paced(io::side::write, send) : socket_.run(io::side::write, send);
+}
+
+THRUM_OUT_OF_LINE os::io_result udp_socket::send_from(std::span<const std::byte> bytes,
+                                                      const endpoint* to) {
+  if (other_) {
+    return other_->send(bytes, to);
+  }
+  const ::sockaddr* const address = to != nullptr ? to->data() : nullptr;
+  const ::socklen_t size = to != nullptr ? to->size() : 0;
+  const auto send = [&](os::handle fd) {
+    return os::send_to(fd, bytes.data(), bytes.size(), address, size);
+  };
+  return run_sending(to != nullptr && !net_detail::is_internet(*to), send);
+}
+
+THRUM_OUT_OF_LINE os::io_result udp_socket::receive(std::span<std::byte> buffer, datagram* result) {
+  if (other_) {
+    datagram found{0, {}, false};
+    const os::io_result size = other_->receive(buffer, found.from);
+    found.cut_off = size > static_cast<os::io_result>(buffer.size());
+    if (result != nullptr) {
+      *result = found;
+    }
+    return std::min(size, static_cast<os::io_result>(buffer.size()));
+  }
+  ::sockaddr_storage from;
+  ::socklen_t from_size = 0;
+  auto* const address = result != nullptr ? reinterpret_cast<::sockaddr*>(&from) : nullptr;
+  const os::io_result n = socket_.run(io::side::read, [&](os::handle fd) {
+    from_size = sizeof from;
+    return os::receive_from(fd, buffer.data(), buffer.size(), address,
+                            address != nullptr ? &from_size : nullptr);
+  });
+  const auto most = static_cast<os::io_result>(buffer.size());
+  if (n >= 0 && result != nullptr) {
+    result->from = endpoint::from_native(address, from_size);
+    result->cut_off = n > most;
+  }
+  return std::min(n, most);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes) {
+  return finish(send_from(bytes, nullptr), "udp_socket::send");
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::span<const std::byte> bytes,
+                                               std::error_code& error) {
+  return io_detail::count_or(send_from(bytes, nullptr), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text) {
+  return send(std::as_bytes(std::span(text)));
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send(std::string_view text, std::error_code& error) {
+  return send(std::as_bytes(std::span(text)), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::span<const std::byte> bytes,
+                                                  const endpoint& to) {
+  return finish(send_from(bytes, &to), "udp_socket::send_to");
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const endpoint& to) {
+  return send_to(std::as_bytes(std::span(text)), to);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::span<const std::byte> bytes,
+                                                  const endpoint& to, std::error_code& error) {
+  return io_detail::count_or(send_from(bytes, &to), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::send_to(std::string_view text, const endpoint& to,
+                                                  std::error_code& error) {
+  return send_to(std::as_bytes(std::span(text)), to, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte> buffer) {
+  datagram result{0, {}, false};
+  result.size = finish(receive(buffer, &result), "udp_socket::recv_from");
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<std::byte> buffer,
+                                                             std::error_code& error) {
+  datagram result{0, {}, false};
+  result.size = io_detail::count_or(receive(buffer, &result), error);
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket::datagram udp_socket::recv_from(std::span<char> buffer,
+                                                             std::error_code& error) {
+  return recv_from(std::as_writable_bytes(buffer), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer) {
+  return finish(receive(buffer, nullptr), "udp_socket::recv");
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<std::byte> buffer,
+                                               std::error_code& error) {
+  return io_detail::count_or(receive(buffer, nullptr), error);
+}
+
+THRUM_OUT_OF_LINE std::size_t udp_socket::recv(std::span<char> buffer, std::error_code& error) {
+  return recv(std::as_writable_bytes(buffer), error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::set_deadline(time_point when) noexcept {
+  set_read_deadline(when);
+  set_write_deadline(when);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::set_deadline(io::side which, time_point when) noexcept {
+  if (other_) {
+    other_->set_deadline(which, when);
+  } else {
+    socket_.set_deadline(which, when);
+  }
+}
+
+THRUM_OUT_OF_LINE endpoint udp_socket::address(bool peer) const noexcept {
+  return other_ ? other_->address(peer) : net_detail::address_of(socket_, peer);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::close() noexcept {
+  if (other_) {
+    other_->close();
+  } else {
+    socket_.close();
+  }
+}
+
+THRUM_OUT_OF_LINE unsigned interface_number(const std::string& name) noexcept {
+  return os::interface_number(name.c_str());
 }
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::finish(os::io_result result,
