@@ -19,7 +19,7 @@ bodies() {
   echo "#define THRUM_BODIES 1" >"$out/bodies.cpp"
   for file in base/fatal os/note os/wait_table os/windows/{clock,exit,fence,memory,preempt_signal,process_wide,processors,result} \
     os/windows/{this_thread,thread,thread_ref}; do
-    echo "#include <thrum/${file}.hpp>"
+    echo "#include <thrum/detail/${file}.hpp>"
   done >>"$out/bodies.cpp"
   echo "$out/bodies.cpp"
 }
