@@ -50,6 +50,8 @@ ELSEWHERE = {
     "chan/core": "chan_test",
     "chan/handle": "chan_test",
     "sched/core/reclaim": "sched/core/give_back_test",  # one subject: its essay, and its steps
+    "sched/core/stack_memory": "sched/core/stack_test",
+    "sched/core/stack_size": "sched/core/stack_test",
     "sched/io/poll_close": "sched/io/poll_wait_test",
     "sched/io/poll_events": "sched/io/poll_desc_test",
     "sched/io/poll_foreign": "io/wait_test",

@@ -62,6 +62,7 @@
 #include <thrum/detail/sched/core/free_list.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/core/stack_size.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/memory_hooks.hpp>
@@ -72,38 +73,6 @@
 #include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The smallest and largest stack, as log2 of bytes. Below 16 KiB a signal frame of a processor
-/// with wide vectors does not fit; 1 GiB is Go's limit for a stack.
-inline constexpr std::uint8_t min_stack_class = 14;
-inline constexpr std::uint8_t max_stack_class = 30;
-
-/// The size class for a stack of at least so many bytes.
-constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
-  std::uint8_t c = min_stack_class;
-  while (c < max_stack_class && (std::size_t{1} << c) < bytes) {
-    ++c;
-  }
-  return c;
-}
-
-/// The same on this system, whose pages may be larger than the smallest class.
-inline std::uint8_t usable_stack_class(std::size_t bytes) noexcept {
-  const std::size_t page = os::page_size();
-  return stack_class(bytes > page ? bytes : page);
-}
-
-/// The guard below each stack: at least as large as frames ever are that nobody would call a mistake.
-inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
-
-/// The same in whole pages, an odd number of them. A stack of more than one page has an even number, so the
-/// tops of stacks are an odd number of pages apart, and their entries in the processor's cache of page tables (TLB)
-/// spread over all of its sets. With 64 KiB a thousand goroutines shared a sixteenth of them: to spawn
-/// 1,000 took 58 ns each and not 47, 2,000 took 102 and not 63.
-constexpr std::size_t stack_guard_bytes_of(std::size_t page) noexcept {
-  const std::size_t pages = (stack_guard_bytes + page - 1) / page;
-  return (pages | 1) * page;
-}
 
 /// Whether a stack pointer that was saved for this goroutine lies outside of its stack: a frame was
 /// larger than the guard, or the goroutine runs on a stack that it brought along (stack_pool::holds
@@ -464,103 +433,7 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #if THRUM_BODIES
-// Stacks from hooks, and how all are given back. The essay is in stack.hpp.
-
-#include <thrum/detail/base/fatal.hpp>
-#include <thrum/detail/base/sanitizer.hpp>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-THRUM_OUT_OF_LINE goroutine* stack_pool::make(std::uint8_t size_class) noexcept {
-  const std::size_t page = os::page_size();
-  const std::size_t at_least = std::size_t{1} << size_class;
-  const std::size_t bytes = (at_least > page ? at_least : page) + guard_bytes();
-  auto* const low =
-      static_cast<char*>(memory_.allocate(bytes, page, memory_use::stack, memory_.context));
-  if (low == nullptr) {
-    return nullptr;
-  }
-  if (reinterpret_cast<std::uintptr_t>(low) % page != 0) {
-    base::fatal("options::memory: allocate has given a stack that does not begin at a page");
-  }
-  constexpr std::size_t kept = (sizeof(slab) + colour_step - 1) / colour_step * colour_step;
-  auto* const s = new (low + bytes - kept) slab{};
-  s->base = low;
-  s->bytes = bytes;
-  s->stride = bytes;
-  s->slots = 1;
-  s->size_class = size_class;
-  s->guard = os::guard_kind::none;
-  s->colour = next_colour_.fetch_add(1, relaxed) % colours;  // relaxed: any is as good
-  s->kept = kept;
-  goroutine* const g = carve(*s);
-  if (g == nullptr) {
-    give_back(s, memory_);
-    return nullptr;
-  }
-  const section here;
-  scoped guard(lock_);
-  s->next = slabs_;
-  slabs_ = s;
-  reserved_bytes_ += bytes;
-  return g;
-}
-
-THRUM_OUT_OF_LINE void stack_pool::abandon(stack_pool* pool) noexcept {
-  const memory_hooks memory = pool->memory_;  // the last handle may be faster
-  slab* unheld = nullptr;
-  bool last;
-  {
-    scoped guard(pool->lock_);
-    std::size_t held = 0;
-    for (slab** link = &pool->slabs_; *link != nullptr;) {
-      slab* const s = *link;
-      std::size_t held_here = 0;
-      for (std::size_t i = 0; i < s->carved; ++i) {
-        // relaxed: cleared under the lock; set before the runtime's threads were joined
-        held_here += g_in(*s, i)->join.load(relaxed) == join_state::done;
-      }
-      if (held_here != 0) {
-        link = &s->next;
-      } else {
-        *link = s->next;
-        s->next = unheld;
-        unheld = s;
-      }
-      held += held_here;
-    }
-    pool->abandoned_ = true;
-    pool->held_ = held;
-    last = held == 0;
-  }
-  give_back(unheld, memory);
-  if (last) {
-    destroy(pool);
-  }
-}
-
-THRUM_OUT_OF_LINE void stack_pool::destroy(stack_pool* pool) noexcept {
-  give_back(pool->slabs_, pool->memory_);
-  delete pool;
-}
-
-/// Those in a list.
-THRUM_OUT_OF_LINE void stack_pool::give_back(slab* first, const memory_hooks& memory) noexcept {
-  while (first != nullptr) {
-    const slab s = *first;  // which goes with its memory
-    base::unpoison_memory(s.base, s.bytes);
-    if (memory.allocate == nullptr) {
-      os::return_guard_budget(s.mprotect_guards);
-      os::unmap(s.base, s.bytes);
-    } else {
-      os::return_foreign(s.base, s.bytes, s.guarded, s.guard);
-      memory.deallocate(s.base, s.bytes, os::page_size(), memory_use::stack, memory.context);
-    }
-    first = s.next;
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
+#include <thrum/detail/sched/core/stack_memory.hpp>
 #endif
 
 #endif

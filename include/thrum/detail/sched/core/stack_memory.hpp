@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// stack_pool's bodies about memory: stacks from hooks, and how all are given back. The essay is in
+// stack.hpp.
+#ifndef THRUM_DETAIL_SCHED_CORE_STACK_MEMORY_HPP
+#define THRUM_DETAIL_SCHED_CORE_STACK_MEMORY_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/sanitizer.hpp>
+#include <thrum/detail/os/parts.hpp>
+#include <thrum/detail/sched/core/g.hpp>
+#include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/core/stack.hpp>
+#include <thrum/detail/sched/core/stack_size.hpp>
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/memory_hooks.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE goroutine* stack_pool::make(std::uint8_t size_class) noexcept {
+  const std::size_t page = os::page_size();
+  const std::size_t at_least = std::size_t{1} << size_class;
+  const std::size_t bytes = (at_least > page ? at_least : page) + guard_bytes();
+  auto* const low =
+      static_cast<char*>(memory_.allocate(bytes, page, memory_use::stack, memory_.context));
+  if (low == nullptr) {
+    return nullptr;
+  }
+  if (reinterpret_cast<std::uintptr_t>(low) % page != 0) {
+    base::fatal("options::memory: allocate has given a stack that does not begin at a page");
+  }
+  constexpr std::size_t kept = (sizeof(slab) + colour_step - 1) / colour_step * colour_step;
+  auto* const s = new (low + bytes - kept) slab{};
+  s->base = low;
+  s->bytes = bytes;
+  s->stride = bytes;
+  s->slots = 1;
+  s->size_class = size_class;
+  s->guard = os::guard_kind::none;
+  s->colour = next_colour_.fetch_add(1, relaxed) % colours;  // relaxed: any is as good
+  s->kept = kept;
+  goroutine* const g = carve(*s);
+  if (g == nullptr) {
+    give_back(s, memory_);
+    return nullptr;
+  }
+  const section here;
+  scoped guard(lock_);
+  s->next = slabs_;
+  slabs_ = s;
+  reserved_bytes_ += bytes;
+  return g;
+}
+
+THRUM_OUT_OF_LINE void stack_pool::abandon(stack_pool* pool) noexcept {
+  const memory_hooks memory = pool->memory_;  // the last handle may be faster
+  slab* unheld = nullptr;
+  bool last;
+  {
+    scoped guard(pool->lock_);
+    std::size_t held = 0;
+    for (slab** link = &pool->slabs_; *link != nullptr;) {
+      slab* const s = *link;
+      std::size_t held_here = 0;
+      for (std::size_t i = 0; i < s->carved; ++i) {
+        // relaxed: cleared under the lock; set before the runtime's threads were joined
+        held_here += g_in(*s, i)->join.load(relaxed) == join_state::done;
+      }
+      if (held_here != 0) {
+        link = &s->next;
+      } else {
+        *link = s->next;
+        s->next = unheld;
+        unheld = s;
+      }
+      held += held_here;
+    }
+    pool->abandoned_ = true;
+    pool->held_ = held;
+    last = held == 0;
+  }
+  give_back(unheld, memory);
+  if (last) {
+    destroy(pool);
+  }
+}
+
+THRUM_OUT_OF_LINE void stack_pool::destroy(stack_pool* pool) noexcept {
+  give_back(pool->slabs_, pool->memory_);
+  delete pool;
+}
+
+/// Those in a list.
+THRUM_OUT_OF_LINE void stack_pool::give_back(slab* first, const memory_hooks& memory) noexcept {
+  while (first != nullptr) {
+    const slab s = *first;  // which goes with its memory
+    base::unpoison_memory(s.base, s.bytes);
+    if (memory.allocate == nullptr) {
+      os::return_guard_budget(s.mprotect_guards);
+      os::unmap(s.base, s.bytes);
+    } else {
+      os::return_foreign(s.base, s.bytes, s.guarded, s.guard);
+      memory.deallocate(s.base, s.bytes, os::page_size(), memory_use::stack, memory.context);
+    }
+    first = s.next;
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
