@@ -56,6 +56,7 @@ ELSEWHERE = {
     "sched/io/poll_events": "sched/io/poll_desc_test",
     "sched/io/poll_foreign": "io/wait_test",
     "sched/io/poll_sleep": "sched/io/poll_wait_test",
+    "sched/queue/timer_heap_order": "sched/queue/timer_heap_test",
     "sched/run/host_search": "sched/run/host_loop_test",
     "select/engine": "select_test",
     "sync/condition_variable_any": "sync/condition_variable_test",
