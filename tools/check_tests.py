@@ -58,6 +58,7 @@ ELSEWHERE = {
     "sched/io/poll_sleep": "sched/io/poll_wait_test",
     "sched/queue/timer_heap_order": "sched/queue/timer_heap_test",
     "sched/run/host_search": "sched/run/host_loop_test",
+    "sched/watch/monitor_duties": "sched/watch/monitor_test",
     "select/engine": "select_test",
     "sync/condition_variable_any": "sync/condition_variable_test",
     "sync/mutex_queue": "sync/mutex_test",
