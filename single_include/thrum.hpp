@@ -18703,10 +18703,14 @@ inline bool is_lock_allowed() noexcept {
 
 #endif
 
+// ---- thrum/detail/sched/core/stack_size.hpp ----
+//
+// Sizes of stacks: their classes, and the guard below each.
+#ifndef THRUM_DETAIL_SCHED_CORE_STACK_SIZE_HPP
+#define THRUM_DETAIL_SCHED_CORE_STACK_SIZE_HPP
+
 #include <cstddef>
 #include <cstdint>
-#include <new>
-#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -18741,6 +18745,17 @@ constexpr std::size_t stack_guard_bytes_of(std::size_t page) noexcept {
   const std::size_t pages = (stack_guard_bytes + page - 1) / page;
   return (pages | 1) * page;
 }
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// Whether a stack pointer that was saved for this goroutine lies outside of its stack: a frame was
 /// larger than the guard, or the goroutine runs on a stack that it brought along (stack_pool::holds
@@ -43604,9 +43619,17 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, st
 
 // ---- thrum/detail/os/bsd/vnode_watch.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP) && THRUM_POLLER_KQUEUE && THRUM_BODIES
+// ---- thrum/detail/os/bsd/vnode_watched.hpp ----
+//
+// What a vnode_watch keeps: files that are open to be told of, the names in a directory, what is watched,
+// changes that are still untold; and what is known of a file by its status.
+#ifndef THRUM_DETAIL_OS_BSD_VNODE_WATCHED_HPP
+#define THRUM_DETAIL_OS_BSD_VNODE_WATCHED_HPP
+
+#if THRUM_POLLER_KQUEUE
 
 #include <algorithm>
-#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
@@ -43614,12 +43637,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, st
 #include <span>
 #include <utility>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/event.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -43785,6 +43806,53 @@ struct vnode_watch::packed {
   std::size_t size;  // with the name
 };
 
+THRUM_OUT_OF_LINE vnode_watch::entry* vnode_watch::make_entry(watched& in, const char* name,
+                                                              const file_facts& facts) noexcept {
+  const std::size_t size = std::strlen(name) + 1;
+  void* const room = ::operator new(sizeof(entry) + size, std::nothrow);
+  if (room == nullptr) {
+    return nullptr;
+  }
+  auto* const made = new (room) entry{{"", facts, false}, {&in, nullptr}};
+  char* const own = reinterpret_cast<char*>(made + 1);
+  std::memcpy(own, name, size);
+  made->name = own;
+  made->open.file = made;
+  return made;
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::free(entry* file) noexcept {
+  end(file->open);
+  ::operator delete(file);
+}
+
+THRUM_OUT_OF_LINE void vnode_watch::free(watched* one) noexcept {
+  end(one->self);
+  delete[] one->path;
+  delete one;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_POLLER_KQUEUE
+#endif  // THRUM_DETAIL_OS_BSD_VNODE_WATCHED_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/event.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
 THRUM_OUT_OF_LINE const std::byte* vnode_watch::take_change(const std::byte* at,
                                                             file_change_seen& change) noexcept {
   packed head;
@@ -43813,32 +43881,6 @@ THRUM_OUT_OF_LINE void vnode_watch::close() noexcept {
     ::operator delete(one);
   }
   last_untold_ = nullptr;
-}
-
-THRUM_OUT_OF_LINE vnode_watch::entry* vnode_watch::make_entry(watched& in, const char* name,
-                                                              const file_facts& facts) noexcept {
-  const std::size_t size = std::strlen(name) + 1;
-  void* const room = ::operator new(sizeof(entry) + size, std::nothrow);
-  if (room == nullptr) {
-    return nullptr;
-  }
-  auto* const made = new (room) entry{{"", facts, false}, {&in, nullptr}};
-  char* const own = reinterpret_cast<char*>(made + 1);
-  std::memcpy(own, name, size);
-  made->name = own;
-  made->open.file = made;
-  return made;
-}
-
-THRUM_OUT_OF_LINE void vnode_watch::free(entry* file) noexcept {
-  end(file->open);
-  ::operator delete(file);
-}
-
-THRUM_OUT_OF_LINE void vnode_watch::free(watched* one) noexcept {
-  end(one->self);
-  delete[] one->path;
-  delete one;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool vnode_watch::observe(observed& file, unsigned what) noexcept {
@@ -48629,11 +48671,20 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
 
 // ---- thrum/detail/netpoll/afd.hpp: bodies ----
 #if defined(THRUM_DETAIL_NETPOLL_AFD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/netpoll/afd_request.hpp ----
+//
+// What the driver of sockets (AFD) is asked and answers: its words, the way to it, a request and the slab
+// in which requests lie, and the list of those that are free.
+#ifndef THRUM_DETAIL_NETPOLL_AFD_REQUEST_HPP
+#define THRUM_DETAIL_NETPOLL_AFD_REQUEST_HPP
 
-#include <climits>
+#if THRUM_OS_WINDOWS
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <new>
 
-#include <mswsock.h>
 #include <winternl.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
@@ -48752,6 +48803,75 @@ inline os::handle open_way_to_afd(os::handle port, std::uintptr_t key) noexcept 
   }
   return thrums(way);
 }
+
+/// Null: there is no memory.
+THRUM_OUT_OF_LINE afd::request* afd::take_free(os::handle fd, std::uint64_t tag,
+                                               std::uint32_t answer) noexcept {
+  requests_.lock();
+  request* found = nullptr;
+  if (free_ != nullptr || make_free_locked()) {
+    found = free_;
+    free_ = found->next;
+    found->fd = fd;
+    found->tag.store(tag, relaxed);  // relaxed: the system has it, or the lock, before others look
+    found->answer = answer;
+    if (answer == 0) {
+      request*& row = armed_[os::number_of(fd) % rows];
+      found->next_armed = row;
+      row = found;
+    }
+  }
+  requests_.unlock();
+  return found;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool afd::make_free_locked() noexcept {
+  static_assert(sizeof(slab) <= slab::size);
+  void* const memory = os::map(slab::size);
+  if (memory == nullptr) {
+    return false;
+  }
+  auto& more = *::new (memory) slab;
+  more.next = slabs_;
+  slabs_ = &more;
+  for (request& each : more.all) {
+    each.next = free_;
+    free_ = &each;
+  }
+  return true;
+}
+
+/// What its tag was at last.
+THRUM_OUT_OF_LINE std::uint64_t afd::give_back(request& done) noexcept {
+  requests_.lock();
+  if (done.answer == 0) {
+    request** link = &armed_[os::number_of(done.fd) % rows];
+    while (*link != nullptr && *link != &done) {
+      link = &(*link)->next_armed;
+    }
+    if (*link != nullptr) {
+      *link = done.next_armed;
+    }
+  }
+  const std::uint64_t tag = done.tag.load(relaxed);  // relaxed: under the lock
+  done.next = free_;
+  free_ = &done;
+  requests_.unlock();
+  return tag;
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_NETPOLL_AFD_REQUEST_HPP
+
+#include <climits>
+#include <new>
+
+#include <mswsock.h>
+#include <winternl.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::open() noexcept {
   const ::HANDLE port = ::CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, INT_MAX);
@@ -48921,62 +49041,6 @@ THRUM_OUT_OF_LINE std::int32_t afd::submit_once(os::handle fd, request& what) no
     under_way_.fetch_sub(1, relaxed);  // relaxed: close() is called when all is over
   }
   return status;
-}
-
-/// Null: there is no memory.
-THRUM_OUT_OF_LINE afd::request* afd::take_free(os::handle fd, std::uint64_t tag,
-                                               std::uint32_t answer) noexcept {
-  requests_.lock();
-  request* found = nullptr;
-  if (free_ != nullptr || make_free_locked()) {
-    found = free_;
-    free_ = found->next;
-    found->fd = fd;
-    found->tag.store(tag, relaxed);  // relaxed: the system has it, or the lock, before others look
-    found->answer = answer;
-    if (answer == 0) {
-      request*& row = armed_[os::number_of(fd) % rows];
-      found->next_armed = row;
-      row = found;
-    }
-  }
-  requests_.unlock();
-  return found;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE bool afd::make_free_locked() noexcept {
-  static_assert(sizeof(slab) <= slab::size);
-  void* const memory = os::map(slab::size);
-  if (memory == nullptr) {
-    return false;
-  }
-  auto& more = *::new (memory) slab;
-  more.next = slabs_;
-  slabs_ = &more;
-  for (request& each : more.all) {
-    each.next = free_;
-    free_ = &each;
-  }
-  return true;
-}
-
-/// What its tag was at last.
-THRUM_OUT_OF_LINE std::uint64_t afd::give_back(request& done) noexcept {
-  requests_.lock();
-  if (done.answer == 0) {
-    request** link = &armed_[os::number_of(done.fd) % rows];
-    while (*link != nullptr && *link != &done) {
-      link = &(*link)->next_armed;
-    }
-    if (*link != nullptr) {
-      *link = done.next_armed;
-    }
-  }
-  const std::uint64_t tag = done.tag.load(relaxed);  // relaxed: under the lock
-  done.next = free_;
-  free_ = &done;
-  requests_.unlock();
-  return tag;
 }
 
 THRUM_OUT_OF_LINE void afd::post(std::uintptr_t key, std::uint64_t about) noexcept {
@@ -53677,6 +53741,13 @@ template class basic_io_uring<io_uring_system>;
 
 // ---- thrum/detail/sched/queue/timer_heap.hpp: bodies ----
 #if defined(THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_HPP) && THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/sched/queue/timer_heap_order.hpp ----
+//
+// timer_heap's bodies that keep the entries in order: entries are put in, taken out and sifted, in
+// an array of pages that grows.
+#ifndef THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_ORDER_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_ORDER_HPP
+
 // ---- thrum/detail/os/os.hpp ----
 //
 // Chooses the operating system. What its layer must offer is in contract.hpp, and checked in
@@ -56917,8 +56988,128 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address,
 
 #endif  // THRUM_DETAIL_OS_OS_HPP
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+template <class Traits>
+void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
+  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+  if (n == capacity_) {
+    grow();
+  }
+  size_.store(n + 1, relaxed);  // relaxed: under the lock
+  t.slot = free_slot_;
+  free_slot_ = std::exchange(slots_[t.slot], slot{&t, 0}).at;
+  place(n, entry{when, t.slot});
+  t.entry_when.store(when, relaxed);  // relaxed: as in take_due
+  // [th.heap >] release: revive_earlier() by another thread may go by it.
+  t.heap.store(this, release);
+  sift_up(n);
+}
+
+template <class Traits>
+void timer_heap<Traits>::erase(std::size_t i) noexcept {
+  const std::size_t last = size_.load(relaxed) - 1;  // relaxed: under the lock
+  THRUM_ASSERT(TH1, i <= last);
+  size_.store(last, relaxed);  // relaxed: under the lock
+  slots_[entries_[i].slot] = slot{nullptr, free_slot_};
+  free_slot_ = entries_[i].slot;
+  if (i == last) {
+    return;
+  }
+  place(i, entries_[last]);
+  sift_up(i);
+  sift_down(i);
+}
+
+template <class Traits>
+void timer_heap<Traits>::sift_up(std::size_t i) noexcept {
+  const entry moving = entries_[i];
+  while (i > 0) {
+    const std::size_t parent = (i - 1) / arity;
+    if (entries_[parent].when <= moving.when) {
+      break;
+    }
+    place(i, entries_[parent]);
+    i = parent;
+  }
+  place(i, moving);
+}
+
+template <class Traits>
+void timer_heap<Traits>::sift_down(std::size_t i) noexcept {
+  const entry moving = entries_[i];
+  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+  for (;;) {
+    const std::size_t first = i * arity + 1;
+    if (first >= n) {
+      break;
+    }
+    const std::size_t end = first + arity < n ? first + arity : n;
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < end; ++child) {
+      if (entries_[child].when < entries_[least].when) {
+        least = child;
+      }
+    }
+    if (moving.when <= entries_[least].when) {
+      break;
+    }
+    place(i, entries_[least]);
+    i = least;
+  }
+  place(i, moving);
+}
+
+template <class Traits>
+void timer_heap<Traits>::grow() noexcept {
+  const std::size_t bytes = capacity_ == 0 ? os::page_size() : capacity_ * bytes_each * 2;
+  void* pages = os::map(bytes);
+  if (pages == nullptr) {
+    base::fatal("sleep: no memory for another timer; raise the memory limit of the process");
+  }
+  const std::size_t before = capacity_;
+  const std::size_t capacity = bytes / bytes_each;
+  auto* const entries = static_cast<entry*>(pages);
+  auto* const slots = reinterpret_cast<slot*>(entries + capacity);
+  if (before != 0) {  // it is full
+    std::memcpy(entries, entries_, before * sizeof(entry));
+    std::memcpy(slots, slots_, before * sizeof(slot));
+  }
+  release_pages();
+  entries_ = entries;
+  slots_ = slots;
+  capacity_ = capacity;
+  free_slot_ = base::convert<std::uint32_t>(before);
+  for (auto i = free_slot_; i != capacity; ++i) {
+    slots_[i] = slot{nullptr, i + 1};
+  }
+}
+
+template <class Traits>
+void timer_heap<Traits>::release_pages() noexcept {
+  if (entries_ != nullptr) {
+    os::unmap(entries_, capacity_ * bytes_each);
+  }
+}
+
+template <class Traits>
+void timer_heap<Traits>::place(std::size_t i, entry e) noexcept {
+  entries_[i] = e;
+  slot& of = slots_[e.slot];
+  of.at = static_cast<std::uint32_t>(i);
+  if (i <= arity) {
+    __builtin_prefetch(&of.owner->word, 1);  // its turn comes after a few others
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -57127,108 +57318,6 @@ void timer_heap<Traits>::discard_all() noexcept {
 }
 
 template <class Traits>
-void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
-  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
-  if (n == capacity_) {
-    grow();
-  }
-  size_.store(n + 1, relaxed);  // relaxed: under the lock
-  t.slot = free_slot_;
-  free_slot_ = std::exchange(slots_[t.slot], slot{&t, 0}).at;
-  place(n, entry{when, t.slot});
-  t.entry_when.store(when, relaxed);  // relaxed: as in take_due
-  // [th.heap >] release: revive_earlier() by another thread may go by it.
-  t.heap.store(this, release);
-  sift_up(n);
-}
-
-template <class Traits>
-void timer_heap<Traits>::erase(std::size_t i) noexcept {
-  const std::size_t last = size_.load(relaxed) - 1;  // relaxed: under the lock
-  THRUM_ASSERT(TH1, i <= last);
-  size_.store(last, relaxed);  // relaxed: under the lock
-  slots_[entries_[i].slot] = slot{nullptr, free_slot_};
-  free_slot_ = entries_[i].slot;
-  if (i == last) {
-    return;
-  }
-  place(i, entries_[last]);
-  sift_up(i);
-  sift_down(i);
-}
-
-template <class Traits>
-void timer_heap<Traits>::sift_up(std::size_t i) noexcept {
-  const entry moving = entries_[i];
-  while (i > 0) {
-    const std::size_t parent = (i - 1) / arity;
-    if (entries_[parent].when <= moving.when) {
-      break;
-    }
-    place(i, entries_[parent]);
-    i = parent;
-  }
-  place(i, moving);
-}
-
-template <class Traits>
-void timer_heap<Traits>::sift_down(std::size_t i) noexcept {
-  const entry moving = entries_[i];
-  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
-  for (;;) {
-    const std::size_t first = i * arity + 1;
-    if (first >= n) {
-      break;
-    }
-    const std::size_t end = first + arity < n ? first + arity : n;
-    std::size_t least = first;
-    for (std::size_t child = first + 1; child < end; ++child) {
-      if (entries_[child].when < entries_[least].when) {
-        least = child;
-      }
-    }
-    if (moving.when <= entries_[least].when) {
-      break;
-    }
-    place(i, entries_[least]);
-    i = least;
-  }
-  place(i, moving);
-}
-
-template <class Traits>
-void timer_heap<Traits>::grow() noexcept {
-  const std::size_t bytes = capacity_ == 0 ? os::page_size() : capacity_ * bytes_each * 2;
-  void* pages = os::map(bytes);
-  if (pages == nullptr) {
-    base::fatal("sleep: no memory for another timer; raise the memory limit of the process");
-  }
-  const std::size_t before = capacity_;
-  const std::size_t capacity = bytes / bytes_each;
-  auto* const entries = static_cast<entry*>(pages);
-  auto* const slots = reinterpret_cast<slot*>(entries + capacity);
-  if (before != 0) {  // it is full
-    std::memcpy(entries, entries_, before * sizeof(entry));
-    std::memcpy(slots, slots_, before * sizeof(slot));
-  }
-  release_pages();
-  entries_ = entries;
-  slots_ = slots;
-  capacity_ = capacity;
-  free_slot_ = base::convert<std::uint32_t>(before);
-  for (auto i = free_slot_; i != capacity; ++i) {
-    slots_[i] = slot{nullptr, i + 1};
-  }
-}
-
-template <class Traits>
-void timer_heap<Traits>::release_pages() noexcept {
-  if (entries_ != nullptr) {
-    os::unmap(entries_, capacity_ * bytes_each);
-  }
-}
-
-template <class Traits>
 std::int64_t timer_heap<Traits>::earliest_armed() noexcept {
   scoped guard(lock_);
   std::int64_t least = never;
@@ -57251,16 +57340,6 @@ std::size_t timer_heap<Traits>::armed() noexcept {
     n += slots_[entries_[i].slot].owner->word.load(relaxed) > timer::busy;
   }
   return n;
-}
-
-template <class Traits>
-void timer_heap<Traits>::place(std::size_t i, entry e) noexcept {
-  entries_[i] = e;
-  slot& of = slots_[e.slot];
-  of.at = static_cast<std::uint32_t>(i);
-  if (i <= arity) {
-    __builtin_prefetch(&of.owner->word, 1);  // its turn comes after a few others
-  }
 }
 
 template <class Traits>
@@ -57287,7 +57366,16 @@ template class timer_heap<traits>;
 
 // ---- thrum/detail/sched/core/stack.hpp: bodies ----
 #if defined(THRUM_DETAIL_SCHED_CORE_STACK_HPP) && THRUM_BODIES
-// Stacks from hooks, and how all are given back. The essay is in stack.hpp.
+// ---- thrum/detail/sched/core/stack_memory.hpp ----
+//
+// stack_pool's bodies about memory: stacks from hooks, and how all are given back. The essay is in
+// stack.hpp.
+#ifndef THRUM_DETAIL_SCHED_CORE_STACK_MEMORY_HPP
+#define THRUM_DETAIL_SCHED_CORE_STACK_MEMORY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -57381,6 +57469,9 @@ THRUM_OUT_OF_LINE void stack_pool::give_back(slab* first, const memory_hooks& me
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 #endif
 
 // ---- thrum/detail/sched/run/stop_watch.hpp: bodies ----
@@ -63745,6 +63836,13 @@ class registry {
 #ifndef THRUM_DETAIL_SCHED_RUN_HOST_LOOP_HPP
 #define THRUM_DETAIL_SCHED_RUN_HOST_LOOP_HPP
 
+// ---- thrum/detail/sched/run/host_search.hpp ----
+//
+// What a host searches, and with which P: it takes its P up and lays it down, finds a goroutine that
+// may run on its thread, and runs a slice of it. The essay is in host_loop.hpp.
+#ifndef THRUM_DETAIL_SCHED_RUN_HOST_SEARCH_HPP
+#define THRUM_DETAIL_SCHED_RUN_HOST_SEARCH_HPP
+
 // ---- thrum/detail/sched/run/attend.hpp ----
 //
 // Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run
@@ -64501,7 +64599,6 @@ inline void run_goroutines(machine& m, goroutine* g) noexcept {
 
 #endif
 
-#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -64697,6 +64794,15 @@ inline void run_slice(host_thread& h, goroutine& g) noexcept {
   begin_slice(*m.p);
   execute(m, g);
 }
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 // ---- a call ------------------------------------------------------------------------------------
 
@@ -65931,6 +66037,20 @@ inline void monitor::sleep_while_idle(liveness alive) noexcept {
   delay_ = traits::monitor_min_sleep_ns / 2;
 }
 
+}}}  // namespace thrum::THRUM_ABI::sched
+
+// ---- thrum/detail/sched/watch/monitor_duties.hpp ----
+//
+// What the monitor does about one P in a round: of an M or of a host, in a blocking call, with a
+// runnext or a half of a fork that waits.
+#ifndef THRUM_DETAIL_SCHED_WATCH_MONITOR_DUTIES_HPP
+#define THRUM_DETAIL_SCHED_WATCH_MONITOR_DUTIES_HPP
+
+#include <cstdint>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
 inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const p_status status = p.status.load(acquire);  // [p.status <] its ticks are at least this new
   const std::int64_t due_at = scheduler_.next_timer(p);
@@ -66144,6 +66264,8 @@ inline bool monitor::look_at_forks(unsigned at, unsigned forking, std::int64_t n
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
 
 #endif
 
@@ -67048,6 +67170,155 @@ THRUM_OUT_OF_LINE std::stop_token stop_token() noexcept {
 
 // ---- thrum/detail/context/node.hpp: bodies ----
 #if defined(THRUM_DETAIL_CONTEXT_NODE_HPP) && THRUM_BODIES
+// ---- thrum/detail/context/node_cancel.hpp ----
+//
+// context_node's bodies that cancel it and all below it: the walk, and what it does to each node. The
+// essay is in node.hpp.
+#ifndef THRUM_DETAIL_CONTEXT_NODE_CANCEL_HPP
+#define THRUM_DETAIL_CONTEXT_NODE_CANCEL_HPP
+
+#include <cstdint>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
+
+THRUM_OUT_OF_LINE void context_node::end_walk(const context_node& root) noexcept {
+  if (walk_.load(relaxed) == &root) {  // relaxed: we wrote it, or another
+    walk_.store(nullptr, release);     // [cx.walk >] release: that all below is closed
+  }
+}
+
+THRUM_OUT_OF_LINE bool context_node::close_as(context_cause cause, std::error_code told,
+                                              std::int64_t now, context_node& root) noexcept {
+  if (now != no_deadline && is_due(now)) {  // its deadline may be earlier than the root's
+    cause = context_cause::timed_out;
+    told = cause_of_deadline();
+  }
+  const section here;  // to the end of close(): others that see the cause wait for it (CX2)
+  {
+    scoped guard(node_lock_);
+    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: under the lock
+      return false;
+    }
+    // CX4; relaxed: published by the cause and by the lock
+    walk_.store(&root, relaxed);
+    told_ = told;
+    has_functions_ = !functions_.empty();
+    // [cx.cause >] release: what we did before, and what it is told.
+    cause_.store(cause, release);
+  }
+  close();  // without the node's lock (CX3)
+  return true;
+}
+
+/// Moves the children to the end of a queue, each with a reference. Returns the new end.
+THRUM_OUT_OF_LINE context_node** context_node::take_children(context_node** last) noexcept {
+  const section here;
+  scoped guard(node_lock_);
+  while (context_node* const child = children_.pop_front()) {
+    if (child->add_reference_if_alive()) {
+      *last = child;
+      last = &child->cancel_next_;
+    }
+  }
+  return last;
+}
+
+THRUM_OUT_OF_LINE void context_node::wait_for_walk_of_other(
+    const context_node* own) const noexcept {
+  // [cx.walk <] acquire: that all below is closed.
+  const context_node* walk = walk_.load(acquire);
+  if (walk == nullptr || walk == own) {
+    return;
+  }
+  const thread_lock same_thread;  // we may be in a callback of a user's stop_source
+  do {
+    this_goroutine::yield();
+    walk = walk_.load(acquire);  // [cx.walk <] that all below is closed
+  } while (walk != nullptr && walk != own);
+}
+
+THRUM_OUT_OF_LINE void context_node::call_functions() noexcept {
+  while (has_functions_) {
+    context_function::share taken;
+    {
+      const section here;
+      scoped guard(node_lock_);
+      context_function* const first = functions_.pop_front();
+      if (first == nullptr) {
+        return;
+      }
+      taken = first->give_up();
+    }
+    taken.call();
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::tell() noexcept {
+  std::stop_source source(std::nostopstate);
+  {
+    const section here;
+    scoped guard(node_lock_);
+    if (!stop_source_.stop_possible() && watched_by_ == 0) {
+      return;
+    }
+    source = stop_source_;
+  }
+  const func_timer_handle armed = end_watch();
+  if (source.stop_possible()) {
+    static_cast<void>(go_detail::request_stop_here(source));
+  }
+  if (armed.get() != nullptr) {
+    armed.get()->stop();
+  }
+}
+
+THRUM_OUT_OF_LINE void context_node::cancel(context_cause cause, std::error_code told,
+                                            std::int64_t now) noexcept {
+  // Once it is closed, a waiter may drop the last handle, and so may a callback.
+  add_reference();
+  if (!close_as(cause, told, now, *this)) {
+    wait_for_walk_of_other(nullptr);
+    drop_reference();
+    return;
+  }
+  context_node* below = nullptr;
+  context_node** last = take_children(&below);
+  bool alone = true;
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    if (node->close_as(cause, told, now, *this)) {
+      last = node->take_children(last);
+    } else {
+      alone = false;
+    }
+  }
+  for (context_node* node = alone ? nullptr : below; node != nullptr; node = node->cancel_next_) {
+    node->wait_for_walk_of_other(this);
+  }
+  end_walk(*this);
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    node->end_walk(*this);
+  }
+  leave_parent();  // not before: until here the parent's walk must find it, to wait for it
+  call_functions();
+  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
+    node->call_functions();  // before any stop is requested: a callback may wait
+  }
+  tell();
+  while (context_node* const node = below) {
+    below = node->cancel_next_;
+    node->tell();
+    node->drop_reference();
+  }
+  drop_reference();
+}
+
+}}}  // namespace thrum::THRUM_ABI::context_detail
+
+#endif
+
 // ---- thrum/detail/context/node_watch.hpp ----
 //
 // Of what context/node.hpp declares, what others are told by: functions, deadlines that are watched,
@@ -67403,137 +67674,6 @@ THRUM_OUT_OF_LINE std::error_code context_node::cause_of_deadline() const noexce
     }
   }
   return first->own_.cause;
-}
-
-THRUM_OUT_OF_LINE void context_node::end_walk(const context_node& root) noexcept {
-  if (walk_.load(relaxed) == &root) {  // relaxed: we wrote it, or another
-    walk_.store(nullptr, release);     // [cx.walk >] release: that all below is closed
-  }
-}
-
-THRUM_OUT_OF_LINE bool context_node::close_as(context_cause cause, std::error_code told,
-                                              std::int64_t now, context_node& root) noexcept {
-  if (now != no_deadline && is_due(now)) {  // its deadline may be earlier than the root's
-    cause = context_cause::timed_out;
-    told = cause_of_deadline();
-  }
-  const section here;  // to the end of close(): others that see the cause wait for it (CX2)
-  {
-    scoped guard(node_lock_);
-    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: under the lock
-      return false;
-    }
-    // CX4; relaxed: published by the cause and by the lock
-    walk_.store(&root, relaxed);
-    told_ = told;
-    has_functions_ = !functions_.empty();
-    // [cx.cause >] release: what we did before, and what it is told.
-    cause_.store(cause, release);
-  }
-  close();  // without the node's lock (CX3)
-  return true;
-}
-
-/// Moves the children to the end of a queue, each with a reference. Returns the new end.
-THRUM_OUT_OF_LINE context_node** context_node::take_children(context_node** last) noexcept {
-  const section here;
-  scoped guard(node_lock_);
-  while (context_node* const child = children_.pop_front()) {
-    if (child->add_reference_if_alive()) {
-      *last = child;
-      last = &child->cancel_next_;
-    }
-  }
-  return last;
-}
-
-THRUM_OUT_OF_LINE void context_node::wait_for_walk_of_other(
-    const context_node* own) const noexcept {
-  // [cx.walk <] acquire: that all below is closed.
-  const context_node* walk = walk_.load(acquire);
-  if (walk == nullptr || walk == own) {
-    return;
-  }
-  const thread_lock same_thread;  // we may be in a callback of a user's stop_source
-  do {
-    this_goroutine::yield();
-    walk = walk_.load(acquire);  // [cx.walk <] that all below is closed
-  } while (walk != nullptr && walk != own);
-}
-
-THRUM_OUT_OF_LINE void context_node::call_functions() noexcept {
-  while (has_functions_) {
-    context_function::share taken;
-    {
-      const section here;
-      scoped guard(node_lock_);
-      context_function* const first = functions_.pop_front();
-      if (first == nullptr) {
-        return;
-      }
-      taken = first->give_up();
-    }
-    taken.call();
-  }
-}
-
-THRUM_OUT_OF_LINE void context_node::tell() noexcept {
-  std::stop_source source(std::nostopstate);
-  {
-    const section here;
-    scoped guard(node_lock_);
-    if (!stop_source_.stop_possible() && watched_by_ == 0) {
-      return;
-    }
-    source = stop_source_;
-  }
-  const func_timer_handle armed = end_watch();
-  if (source.stop_possible()) {
-    static_cast<void>(go_detail::request_stop_here(source));
-  }
-  if (armed.get() != nullptr) {
-    armed.get()->stop();
-  }
-}
-
-THRUM_OUT_OF_LINE void context_node::cancel(context_cause cause, std::error_code told,
-                                            std::int64_t now) noexcept {
-  // Once it is closed, a waiter may drop the last handle, and so may a callback.
-  add_reference();
-  if (!close_as(cause, told, now, *this)) {
-    wait_for_walk_of_other(nullptr);
-    drop_reference();
-    return;
-  }
-  context_node* below = nullptr;
-  context_node** last = take_children(&below);
-  bool alone = true;
-  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
-    if (node->close_as(cause, told, now, *this)) {
-      last = node->take_children(last);
-    } else {
-      alone = false;
-    }
-  }
-  for (context_node* node = alone ? nullptr : below; node != nullptr; node = node->cancel_next_) {
-    node->wait_for_walk_of_other(this);
-  }
-  end_walk(*this);
-  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
-    node->end_walk(*this);
-  }
-  leave_parent();  // not before: until here the parent's walk must find it, to wait for it
-  call_functions();
-  for (context_node* node = below; node != nullptr; node = node->cancel_next_) {
-    node->call_functions();  // before any stop is requested: a callback may wait
-  }
-  tell();
-  while (context_node* const node = below) {
-    below = node->cancel_next_;
-    node->tell();
-    node->drop_reference();
-  }
-  drop_reference();
 }
 
 }}}  // namespace thrum::THRUM_ABI::context_detail
