@@ -280,7 +280,7 @@ THRUM_OUT_OF_LINE stats_snapshot stats();
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/detail/start/runtime_parts.hpp>
+#include <thrum/detail/start/runtime_parts.hpp>  // IWYU pragma: keep: the bodies
 #endif
 
 #endif

@@ -278,8 +278,8 @@ class context_clock_node final : public context_node {
 }}}  // namespace thrum::THRUM_ABI::context_detail
 
 #if THRUM_BODIES
-#include <thrum/detail/context/node_cancel.hpp>
-#include <thrum/detail/context/node_watch.hpp>
+#include <thrum/detail/context/node_cancel.hpp>  // IWYU pragma: keep: bodies
+#include <thrum/detail/context/node_watch.hpp>  // IWYU pragma: keep: bodies
 
 namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 

@@ -115,7 +115,6 @@ io_result sync_directory(const char* path) noexcept;
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

@@ -205,10 +205,10 @@ class poll_wait {
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/io/io_share.hpp>
-#include <thrum/detail/sched/io/poll_close.hpp>
+#include <thrum/detail/sched/io/poll_close.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/sched/io/poll_events.hpp>
-#include <thrum/detail/sched/io/poll_foreign.hpp>
-#include <thrum/detail/sched/io/poll_sleep.hpp>
+#include <thrum/detail/sched/io/poll_foreign.hpp>  // IWYU pragma: keep: bodies
+#include <thrum/detail/sched/io/poll_sleep.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>

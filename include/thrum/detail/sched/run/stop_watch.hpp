@@ -37,7 +37,6 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 
 #include <cstdint>
