@@ -40127,7 +40127,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result give_rights(handle fd, const char* li
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

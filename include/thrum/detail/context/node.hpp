@@ -279,7 +279,7 @@ class context_clock_node final : public context_node {
 
 #if THRUM_BODIES
 #include <thrum/detail/context/node_cancel.hpp>  // IWYU pragma: keep: bodies
-#include <thrum/detail/context/node_watch.hpp>  // IWYU pragma: keep: bodies
+#include <thrum/detail/context/node_watch.hpp>   // IWYU pragma: keep: bodies
 
 namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 

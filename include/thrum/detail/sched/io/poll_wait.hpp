@@ -208,7 +208,7 @@ class poll_wait {
 #include <thrum/detail/sched/io/poll_close.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/sched/io/poll_events.hpp>
 #include <thrum/detail/sched/io/poll_foreign.hpp>  // IWYU pragma: keep: bodies
-#include <thrum/detail/sched/io/poll_sleep.hpp>  // IWYU pragma: keep: bodies
+#include <thrum/detail/sched/io/poll_sleep.hpp>    // IWYU pragma: keep: bodies
 #include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
