@@ -57004,7 +57004,7 @@ void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
   t.slot = free_slot_;
   free_slot_ = std::exchange(slots_[t.slot], slot{&t, 0}).at;
   place(n, entry{when, t.slot});
-  t.entry_when.store(when, relaxed);  // relaxed: as in take_due
+  t.entry_when.store(when, relaxed);  // relaxed: published by the state
   // [th.heap >] release: revive_earlier() by another thread may go by it.
   t.heap.store(this, release);
   sift_up(n);

@@ -98,8 +98,8 @@ def main():
         errors += namespace_errors(relative, text)
         if re.search(r"\bnamespace\s+(?:\w+::)*(?:impl|internal)\b", text):
             errors.append(f"{relative}: a private helper is a private member or a name of its room")
-        if text.count("\n") > 750:
-            errors.append(f"{relative}: over 750 lines; which two ideas does it hold?")
+        if text.count("\n") > 520:
+            errors.append(f"{relative}: over 520 lines; which two ideas does it hold?")
 
     for name, places in by_name.items():
         if len(places) > 1:

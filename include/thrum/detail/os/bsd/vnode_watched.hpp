@@ -15,6 +15,7 @@
 #include <thrum/detail/os/file_changes.hpp>
 #include <thrum/detail/os/file_modes.hpp>
 #include <thrum/detail/os/listing.hpp>
+#include <thrum/detail/os/posix/file.hpp>
 #include <thrum/detail/os/posix/handle.hpp>
 #include <thrum/detail/os/posix/large_file.hpp>
 
