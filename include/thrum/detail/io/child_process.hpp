@@ -73,7 +73,7 @@ class child_process : public base::list_node<child_process> {
 
   /// no_such_process if it has been reaped.
   std::error_code signal(int number) noexcept;
-  /// The same to all of its group.
+  /// Signals all processes of its group. no_such_process if it leads none, or has been reaped.
   std::error_code signal_group(int number) noexcept;
   void kill_group() noexcept;
   void terminate_group() noexcept;
@@ -200,7 +200,7 @@ std::error_code child_process::unless_reaped(Call call) noexcept {
 
 THRUM_OUT_OF_LINE bool child_process::end() noexcept {
   if (parent_ != os::own_process()) {
-    return true;  // nor is the lock ours: somebody may have held it in the fork
+    return true;  // takes no lock: another thread may have held it in the fork
   }
   return blocking([&] {
     const std::lock_guard guard(lock_);

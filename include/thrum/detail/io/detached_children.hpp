@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Child processes that nobody waits for, and that are to leave no zombie.
+// Detached child processes: the program does not wait for them, and they leave no zombie.
 //
-// A thread of the process sleeps until one of them ends, and reaps it: not a goroutine, since they
-// belong to no runtime and outlive each; not SIGCHLD, whose handler belongs to the program. It is
-// there while there are such children. Starting and detaching one costs the same however many
-// there are.
+// While there are such children, one thread of the process sleeps until one of them ends, and reaps
+// it. It is no goroutine, since the children belong to no runtime and outlive each. It does not use
+// SIGCHLD, whose handler belongs to the program. Starting and detaching one costs the same however
+// many there are.
 //
-// A child without a pidfd, and one that has ended but is held by a debugger, is looked at in
-// intervals. After fork() they are not the new process's children: it forgets them.
+// The thread looks in intervals at a child without a pidfd, and at one that has ended but is held by
+// a debugger. After fork() they are not the new process's children: it forgets them.
 #ifndef THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
 #define THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
 

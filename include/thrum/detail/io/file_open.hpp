@@ -90,7 +90,7 @@ THRUM_OUT_OF_LINE void file::take_over(os::handle fd, bool own, std::error_code&
   }
   error.clear();
   descriptor_ = descriptor(fd, error);
-  // relaxed: nobody else knows the file
+  // relaxed: no other thread has the file yet
   waits_.store(kind_.may_wait, std::memory_order_relaxed);
   shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
 }

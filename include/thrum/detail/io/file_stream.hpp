@@ -77,7 +77,7 @@ THRUM_OUT_OF_LINE os::io_result file::write_all_v(
     if (left.count == 0) {
       return 0;
     }
-    // Of a file in a mode that is not ours, as much as write_some knows not to wait for.
+    // If the file keeps a blocking mode that is not ours, write_some() writes without waiting.
     const bool is_careful = shared_ && waits();
     const os::io_result n =
         is_careful ? write_some(fd, left.first()) : os::write_pieces(fd, left.parts, left.count);

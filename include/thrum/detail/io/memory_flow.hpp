@@ -57,7 +57,7 @@ class memory_flow {
   sync_detail::wait_list writers_{lock_};  // that have not the turn
   sync_detail::wait_list taken_{lock_};    // the one that has it
   std::span<const std::byte> offer_;       // what it has left
-  bool has_writer_ = false;                // somebody has the turn
+  bool has_writer_ = false;                // a writer has the turn
   bool reader_is_closed_ = false;
   bool writer_is_closed_ = false;
   bool writer_is_shut_ = false;
@@ -146,7 +146,7 @@ THRUM_OUT_OF_LINE memory_flow::status memory_flow::read_step(std::span<std::byte
     return after(self.wait({sched::wait_reason::memory_pipe_read, true, deadline.until()}),
                  deadline);
   }
-  if (!offer_.empty()) {  // whoever was told of it and has not taken it passes that on
+  if (!offer_.empty()) {  // a reader that leaves bytes wakes the next reader
     released.push_back(readers_.pop(sched::wake_cause::notified));
   }
   lock_.unlock();

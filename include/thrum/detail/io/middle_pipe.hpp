@@ -19,10 +19,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 /// holds it becomes one: there are fewer moves then, and above all fewer waits between them.
 class middle_pipe {
  public:
-  /// How much is moved at once, which is what Linux lets anybody's pipe hold.
+  /// Bytes moved at once: as many as Linux lets a pipe of an unprivileged process hold.
   static constexpr std::size_t most = std::size_t{1} << 20;
-  /// So many pipes of a process are wide at the same time, and others a quarter as much. Where those of
-  /// a user together hold 64 MiB Linux makes further ones of a page or two.
+  /// At most this many pipes of a process are wide at once; others hold a quarter as much. Once the
+  /// pipes of a user together hold 64 MiB, Linux makes further ones of a page or two.
   static constexpr int most_wide = 16;
 
   middle_pipe() noexcept = default;

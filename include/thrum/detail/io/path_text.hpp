@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Texts of paths, which are UTF-8 on every system here. For definitions: <filesystem> would do it, too,
-// and costs whoever includes it more than all the rest of io.
+// but including it costs more than all the rest of io.
 #ifndef THRUM_DETAIL_IO_PATH_TEXT_HPP
 #define THRUM_DETAIL_IO_PATH_TEXT_HPP
 

@@ -18,7 +18,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 /// One of these for each stream of a child.
 class redirect {
  public:
-  /// The same as ours.
+  /// The child gets this process's stream.
   redirect() noexcept = default;
   static redirect inherit() { return {}; }
   /// Nothing to read; what is written disappears.

@@ -33,7 +33,7 @@ inline std::size_t count_or(os::io_result result, std::error_code& error) noexce
   return 0;
 }
 
-/// The same of a call that does not wait: none if it would have to.
+/// A result as a count, for a call that does not wait: none if it would have to, or on an error.
 inline std::optional<std::size_t> count_at_once(os::io_result result,
                                                 std::error_code& error) noexcept {
   if (result == os::would_block) {
@@ -155,7 +155,7 @@ template <class Self, class Stop, class Call>
 auto until_stopped(Self&, const char*, const Stop& stop, Call call, std::error_code& error) {
   return stop_detail::run_until_stopped(stop, error, [&] { return call(error); });
 }
-/// The same, and self.fail() if that sets it.
+/// call(error), whose waits a stop ends, and self.fail() if that sets the error.
 template <class Self, class Stop, class Call>
 auto until_stopped(Self& self, const char* operation, const Stop& stop, Call call) {
   return or_fail(self, operation, [&](std::error_code& error) {
