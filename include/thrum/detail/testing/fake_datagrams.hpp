@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The datagram sockets of a fake_net. A datagram goes to the socket that is bound to its target when it
-// arrives; as that is found out when somebody looks, everybody who changes what is bound, or cuts a
-// link, delivers first.
+// arrives. Datagrams are delivered only when a receiver looks, so a caller that binds or closes a
+// socket, or cuts a link, delivers first.
 #ifndef THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 #define THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 

@@ -4,9 +4,9 @@
 // The streams of a fake_net: connections. How they are made is in fake_dial.hpp, how packets travel in
 // fake_world.hpp.
 //
-// A direction is a queue of segments, each with the moment at which it arrives. Those on a link that is
-// cut are held: their moment is never, until heal() gives them another. What is told of an end is a
-// moment, too: from which on it has been reset, or has given up.
+// A direction is a queue of segments, each with the moment at which it arrives. Segments on a cut
+// link are held: their moment is never, until heal() gives them another. The failures of an end are
+// moments, too: from then on it has been reset, or has given up.
 //
 // A close never fails, so the segment that tells of it is there from the beginning.
 #ifndef THRUM_DETAIL_TESTING_FAKE_STREAM_HPP
@@ -62,7 +62,7 @@ class fake_connection {
     bool is_closed = false;
     bool resets = false;      // when it is closed
     bool reads_end = false;   // its reading was shut down
-    bool has_writer = false;  // somebody has the turn
+    bool has_writer = false;  // a writer has the turn
     time_point reset_at = time_point::max();
     time_point gives_up_at = time_point::max();
     time_point read_deadline = time_point::max();

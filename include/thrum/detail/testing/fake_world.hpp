@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a fake_net is made of: hosts, the links between them, and who listens where.
+// What a fake_net is made of: hosts, the links between them, and the listeners.
 //
-// No goroutine moves packets. Whoever sends one decides at once, by the link and by chance, when it
-// arrives; the receiver finds it with that moment and waits for it. So time passes only where somebody
-// waits for something, and nothing is left to do when nobody does.
+// No goroutine moves packets. The sender decides at once, by the link and by chance, when a packet
+// arrives. The receiver finds that moment with the packet and waits for it. So time passes only while
+// a goroutine waits, and if none waits, nothing is left to do.
 //
-// All state is under one lock, which nobody holds while he waits for time.
+// All state is under one lock, which no goroutine holds while it waits for time.
 #ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 #define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
@@ -74,7 +74,7 @@ struct fake_host {
   static constexpr std::uint16_t first_port = 49152;
 };
 
-/// From one host to another.
+/// The link from one host to another, in this direction.
 struct fake_path {
   testing::fake_link how;
   time_point free_at{};  // when the last packet has left
@@ -166,7 +166,7 @@ class fake_world final : public net_detail::network,
     return own;
   }
 
-  /// A port of a host that nobody has.
+  /// A port of the host that no socket and no listener has.
   std::uint16_t free_port(host_number host);
 
   fake_path& path(host_number from, host_number to) {
