@@ -8,7 +8,7 @@
 // that the call made:
 //   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
 //   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
 #ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP

@@ -36,11 +36,11 @@ class open_directory {
   }
   ~open_directory() { close(); }
 
-  /// What a path leads to. May block, as may the others.
+  /// Opens what a path leads to. May block, as may the others.
   io_result open(const char* path) noexcept;
-  /// By its name in another one, and not what a link leads to. -ENOTDIR: it is none, or a link.
+  /// Opens `name` in `above`, and not what a link leads to. -ENOTDIR: it is no directory, or a link.
   io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
-  /// The one above, if it is `expected`, as it was unless one of the two has moved. -ENOENT: it is not.
+  /// Opens the directory above `below` if it is `expected`. -ENOENT: it is not; one of the two has moved.
   io_result open_above(const open_directory& below, const file_status& expected) noexcept;
 
   bool is_open() const noexcept { return fd_ != no_handle; }
@@ -165,7 +165,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_directory::open_at(handle place,
   const int fd = ::openat(
       place, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
   if (fd < 0) {
-    // Of a link each system says something else.
+    // Each system has another error for a link.
     return !follows && (errno == ELOOP || errno == EMLINK) ? -ENOTDIR : -errno;
   }
   close();
@@ -365,7 +365,7 @@ class tree_remover {
     return 0;
   }
 
-  /// Of a deep tree only the innermost directories are open.
+  /// Keeps only the innermost directories of a deep tree open.
   void let_go_above() noexcept {
     emptied_directory* outer = innermost_;
     for (std::size_t i = 0; outer != nullptr && i != most_open_directories; ++i) {
@@ -383,7 +383,7 @@ class tree_remover {
       result = innermost_->place.open_above(done->place, innermost_->about);
     }
     done->place.close();
-    if (result < 0) {  // somebody has moved it: nothing above is found again
+    if (result < 0) {  // it has been moved: nothing above is found again
       give_up();
     } else if (::unlinkat(place(), done->name, AT_REMOVEDIR) != 0) {
       result = -errno;
@@ -460,7 +460,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char*
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
-  // Who runs a program with somebody else's rights does not choose where that writes.
+  // If a program has the rights of another user, its caller does not choose where it writes.
   if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
     for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
       if (const char* const path = std::getenv(name); path != nullptr && *path != '\0') {

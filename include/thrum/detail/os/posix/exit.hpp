@@ -33,8 +33,8 @@
 // started a runtime and belongs to none has no such object: if it calls exit(), what was registered
 // after the first runtime is called before goroutines stand still.
 //
-// With glibc all of this. With musl, which destroys no thread-local objects for exit() and tells
-// nobody the status:
+// With glibc all of this. With musl, which destroys no thread-local objects for exit() and does not
+// report the status:
 //   what was registered, or made, after the first runtime comes before goroutines stand still (EX2);
 //   so a goroutine may not call exit() where its runtime is a static object (EX5);
 //   a thread that is inside a read of standard input by the C library's streams is waited for (EX3);
@@ -58,7 +58,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// may be using. What was written to standard output is not lost, unless a thread holds its lock.
 [[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
 
-/// What the hook is told where the C library does not say the status.
+/// The status that the hook gets where the C library does not report it.
 inline constexpr int unknown_exit_status = INT_MIN;
 
 /// Called by exit(), with its status; may be called several times.

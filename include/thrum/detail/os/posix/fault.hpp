@@ -15,8 +15,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// was.
 using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
 
-/// From now on `observer` sees each fault first; then the handler that was there before, or the
-/// default action, sees it as if we were not there. Once in a process; later calls do nothing.
+/// Has `observer` see each fault first. Then the handler that was there before, or the default
+/// action, sees it as if we were not there. Once in a process; later calls do nothing.
 void install_fault_observer(fault_observer observer) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -89,8 +89,8 @@ THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* con
   } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
     earlier.sa_handler(number);
   } else {
-    // The instruction is tried again, faults again, and takes the default's course; a signal that
-    // was sent by somebody is sent again.
+    // The instruction is tried again, faults again, and takes the default's course. A signal that a
+    // program sent is sent again.
     ::signal(number, SIG_DFL);
     if (info->si_code <= 0) {
       ::raise(number);

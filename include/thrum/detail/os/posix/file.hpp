@@ -52,7 +52,7 @@ io_result file_size(handle fd) noexcept;
 /// What kind of file a descriptor is.
 struct file_kind {
   bool may_wait = false;   ///< a fifo, a socket, a terminal or another device of characters
-  bool may_break = false;  ///< a fifo or a socket: writing may fail because nobody reads
+  bool may_break = false;  ///< a fifo or a socket: writing may fail for want of a reader
   bool is_nonblocking = false;
   bool appends = false;
 };

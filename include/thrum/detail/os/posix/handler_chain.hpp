@@ -40,7 +40,7 @@ class handler_chain {
   /// It was installed in the place of ours, or before. One thread at a time.
   void found(const struct ::sigaction& action) noexcept;
 
-  /// By our handler, for a signal that is not ours: calls the next of the others, if there is one.
+  /// Calls the next of the others, if there is one. Our handler calls it for a signal that is not ours.
   /// `info` and `context` are as they came to us.
   void pass_on(int number, ::siginfo_t* info, void* context) noexcept;
 
@@ -139,7 +139,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void handler_chain::pass_on(int number, ::sigin
   own->frame = frame;
   own->depth = 0;
   call(0, number, info, context);
-  own->thread.store(0, relaxed);  // relaxed: nobody reads what it holds
+  own->thread.store(0, relaxed);  // relaxed: no other thread reads what it holds
 }
 
 THRUM_OUT_OF_LINE void handler_chain::call(std::uint32_t depth, int number, ::siginfo_t* info,

@@ -51,7 +51,7 @@ inline void return_guard_budget(std::size_t) noexcept {}
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
 
-/// The same in memory that somebody else has mapped, until return_foreign().
+/// Calls install_guard() for memory that the user has mapped. The guard lasts until return_foreign().
 inline guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept {
   return install_guard(memory, bytes);
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// child_watch, where nothing but a number stands for a child: there is none, and whoever would use it
-// looks at them in intervals.
+// child_watch, where nothing but a number stands for a child: there is none, and its user looks at the
+// children in intervals.
 #ifndef THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
 #define THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Writing to a pipe that nobody reads any more, and calls that do not wait whatever the mode of the
+// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
 // open file, where the system has nothing for either.
 #ifndef THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
 #define THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
@@ -24,7 +24,7 @@ inline constexpr io_result cannot_tell = not_supported;
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces by one call; as readv() and writev().
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 

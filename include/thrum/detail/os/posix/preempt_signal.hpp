@@ -50,8 +50,8 @@ struct preempt_target {
   /// How many were wanted while one was on its way.
   std::atomic<std::uint32_t> repeated{0};
 
-  /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
-  /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
+  /// Called before a signal without a value is sent. False: one is on its way, and is as good. A foreign
+  /// handler may have swallowed that one, so sometimes another is sent all the same.
   bool is_to_be_sent() noexcept {
     constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make a thread deaf
     // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
@@ -148,7 +148,7 @@ struct urgent_handlers {
 };
 
 THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
-  // A handler of somebody else's may call us, and may have no more than the number.
+  // A foreign handler may call us, and may have no more than the number.
   preempt_target* const target =
       info != nullptr && context != nullptr ? target_of(*info, context) : nullptr;
   if (target != nullptr) {

@@ -90,7 +90,7 @@ io_result ask_group_to_end(std::int64_t group) noexcept;
 io_result open_terminal(char* path, std::size_t room) noexcept;
 /// How many rows and columns of characters programs think that it shows.
 io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read says so that nobody has the other end open any more.
+/// Whether a read has found that no program has the other end open any more.
 bool is_terminal_end(io_result result) noexcept;
 
 /// Ends it, whatever it does.

@@ -30,7 +30,7 @@ THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {
 // What floors above say themselves, or ask for.
 inline constexpr int would_block = -EAGAIN;        ///< not without waiting
 inline constexpr int interrupted = -EINTR;         ///< a signal came: call again
-inline constexpr int cancelled = -ECANCELED;       ///< somebody has closed the descriptor
+inline constexpr int cancelled = -ECANCELED;       ///< the descriptor has been closed
 inline constexpr int no_memory = -ENOMEM;          ///< or no room in a table of ours
 inline constexpr int bad_handle = -EBADF;          ///< there is no such descriptor
 inline constexpr int invalid = -EINVAL;            ///< an argument that makes no sense
@@ -42,13 +42,13 @@ inline constexpr int not_connected = -ENOTCONN;    ///< a socket without a peer
 inline constexpr int in_progress = -EINPROGRESS;   ///< begun, and the poller tells of its end
 // What a network says that stands in for the system's.
 inline constexpr int peer_reset = -ECONNRESET;      ///< the peer is gone, with what was sent
-inline constexpr int peer_refused = -ECONNREFUSED;  ///< nobody listens there
+inline constexpr int peer_refused = -ECONNREFUSED;  ///< no program listens there
 inline constexpr int peer_silent = -ETIMEDOUT;      ///< no answer for too long
-inline constexpr int peer_closed = -EPIPE;          ///< nobody will ever read that
-inline constexpr int address_taken = -EADDRINUSE;   ///< somebody else has it
+inline constexpr int peer_closed = -EPIPE;          ///< no peer will ever read that
+inline constexpr int address_taken = -EADDRINUSE;   ///< another socket has it
 inline constexpr int too_long = -EMSGSIZE;          ///< no datagram is as long
 // What a poller says.
-inline constexpr int always_ready = -EPERM;    ///< a kind of file for which nobody waits
+inline constexpr int always_ready = -EPERM;    ///< a kind of file that a poller does not watch
 inline constexpr int already_added = -EEXIST;  ///< the same number twice
 inline constexpr int not_armed = -ENOENT;      ///< it was not, or the number is another file's
 

@@ -11,7 +11,7 @@
 #if THRUM_OS_PORTABLE
 
 #if THRUM_BODIES
-// Of os/posix/preempt_signal.hpp what has no one way for all: target_of, signal_frame_bytes.
+// What systems do in several ways for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
 
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 

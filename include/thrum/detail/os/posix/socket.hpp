@@ -25,7 +25,7 @@ inline void start_sockets() noexcept {}
 /// in_progress: connection_state() tells how it ends.
 io_result connect(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;
 
-/// 0: it is connected; in_progress; or why it is not. An error is told once.
+/// 0: it is connected; in_progress; or why it is not. Returns an error once.
 io_result connection_state(handle fd) noexcept;
 
 io_result bind(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;

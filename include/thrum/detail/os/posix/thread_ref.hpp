@@ -38,7 +38,7 @@ class thread_ref {
   /// The calling thread's from now on.
   void open() noexcept;
 
-  /// No thread's any more: nobody is interrupted. Its own thread calls it, last.
+  /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept;
 
   /// Whether it is the calling thread's. For handlers, too.
@@ -50,7 +50,7 @@ class thread_ref {
   /// What the thread does, as far as the system says.
   thread_look look() const noexcept { return sight_.look(); }
 
-  /// Whether the thread sleeps for a time that it has chosen: nobody says.
+  /// Whether the thread sleeps for a time that it has chosen: the system does not say.
   static bool naps() noexcept { return false; }
 
   /// Has target.interrupt called on that thread, wherever it is. False if there is no thread.

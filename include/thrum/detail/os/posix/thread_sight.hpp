@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What others see of a thread, as far as POSIX has it: its CPU time. Whether it computes or waits at
-// this moment nobody says.
+// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
+// computes or waits at this moment.
 #ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 #define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 

@@ -3,8 +3,8 @@
 //
 // Receiving and sending, where the system has no more than POSIX.
 //
-// A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
-// long it was, only that it was longer.
+// A message at a time, in place of many by one call. If a datagram did not fit, the system says that
+// it was longer, not how long it was.
 #ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 #define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
@@ -55,7 +55,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 #if defined(MSG_NOSIGNAL)
 inline constexpr int without_signal = MSG_NOSIGNAL;
 #else
-inline constexpr int without_signal = 0;  // each socket is told so when it is made
+inline constexpr int without_signal = 0;  // each socket is set so when it is made
 #endif
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive(handle fd, void* to, std::size_t n) noexcept {
