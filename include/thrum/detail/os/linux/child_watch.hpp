@@ -27,7 +27,7 @@ class child_watch {
 
   void close() noexcept;
 
-  /// From the child's end on, sleep() finds `who`. 0, or an errno value below zero.
+  /// Has sleep() find `who` once the child has ended. 0, or an errno value below zero.
   io_result add(handle pidfd, void* who) noexcept;
   void remove(handle pidfd) noexcept;
 

@@ -57,7 +57,7 @@ THRUM_INLINE void light_fence() noexcept {
 /// works. May be called from a signal handler that saves errno.
 void heavy_fence() noexcept;
 
-/// The same, against the light side of this thread alone: on Linux that costs as much as all.
+/// The rare side against the light side of that thread alone: on Linux it costs as much as for all.
 inline void heavy_fence_for(const thread_ref&) noexcept { heavy_fence(); }
 
 }}}  // namespace thrum::THRUM_ABI::os

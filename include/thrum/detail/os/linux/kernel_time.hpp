@@ -30,9 +30,9 @@ struct kernel_time_of {
             static_cast<Word>(ns % nanoseconds_per_second)};
   }
 };
-/// Of system calls that are newer than 32-bit processors' first ones.
+/// For system calls that are newer than 32-bit processors' first ones.
 using kernel_time = kernel_time_of<std::int64_t>;
-/// Of the first ones.
+/// For 32-bit processors' first system calls.
 using old_kernel_time = kernel_time_of<long>;
 
 }}}  // namespace thrum::THRUM_ABI::os

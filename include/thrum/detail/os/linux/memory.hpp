@@ -103,7 +103,7 @@ inline bool take_guard_budget() noexcept {
   return false;
 }
 
-/// To be called when memory that holds this many guards of kind mprotect has been unmapped.
+/// Returns so many guards of kind mprotect to the budget; called when their memory has been unmapped.
 inline void return_guard_budget(std::size_t guards) noexcept {
   mprotect_guards.fetch_sub(guards, relaxed);  // relaxed: a counter that publishes nothing
 }
@@ -112,7 +112,7 @@ inline void return_guard_budget(std::size_t guards) noexcept {
 /// lost. They stay guarded until they are unmapped.
 guard_result install_guard(void* memory, std::size_t bytes) noexcept;
 
-/// The same in memory that somebody else has mapped, until return_foreign().
+/// Calls install_guard() for memory that the user has mapped. The guard lasts until return_foreign().
 inline guard_result guard_foreign(void* memory, std::size_t bytes) noexcept {
   return install_guard(memory, bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Pipes on Linux, and writing to one that nobody reads any more without the signal SIGPIPE.
+// Pipes on Linux, and writing without the signal SIGPIPE to one that has no reader any more.
 //
 // Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the thread blocks the
 // signal for the length of the call: see os/posix/broken_pipe.hpp.
@@ -38,7 +38,7 @@ inline constinit std::atomic<bool> has_signal_free_write{true};
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces by one call; as readv() and writev().
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 

@@ -17,7 +17,7 @@ inline constexpr int preempt_code = -0x7472;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-// Of os/posix/preempt_signal.hpp what Linux does in its own way: target_of, signal_frame_bytes.
+// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
 
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 

@@ -25,7 +25,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The C library's functions are points at which pthread_cancel may end the thread. That costs two
-/// locked instructions a call in a process of several threads, and nobody may cancel a thread that
+/// locked instructions a call in a process of several threads, and no program may cancel a thread that
 /// runs goroutines. Sanitizers know the functions only.
 inline constexpr bool calls_kernel_directly = !THRUM_TSAN && !THRUM_ASAN;
 

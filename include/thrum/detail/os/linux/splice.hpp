@@ -20,7 +20,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// Whether the system has it.
 inline constexpr bool has_splice = true;
 
-/// Moves at most n bytes into a pipe that somebody reads, without waiting. would_block: there are none,
+/// Moves at most n bytes into a pipe that has a reader, without waiting. would_block: there are none,
 /// or the pipe has no room. 0: the end.
 io_result splice_to_pipe(handle from, handle pipe, std::size_t n) noexcept;
 

@@ -43,7 +43,7 @@ class thread_ref {
   /// The calling thread's from now on. Others may ask of the one before meanwhile.
   void open() noexcept;
 
-  /// No thread's any more: nobody is interrupted. Its own thread calls it, last.
+  /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept {
     tid_.store(0, relaxed);  // relaxed: a signal that is sent now finds out where it arrives
   }
