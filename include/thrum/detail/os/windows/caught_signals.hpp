@@ -65,7 +65,7 @@ class caught_signals {
  private:
   using c_handler = void (*)(int);
 
-  /// Whether somebody wants it.
+  /// Notes the signal if it is wanted, and returns whether it is.
   static bool note_signal(int number, bool is_raised) noexcept;
   static void handle_raised(int number) noexcept;
   static int __stdcall handle_event(unsigned long event) noexcept;
@@ -178,8 +178,8 @@ THRUM_OUT_OF_LINE int __stdcall caught_signals::handle_event(unsigned long event
                                                  : SIGTERM;
   const bool is_ours = note_signal(number, false);
   if (is_ours && number == SIGTERM) {
-    // The system ends the process in a while, or when this returns; and until then nobody may install or
-    // remove a handler, or would wait for this one.
+    // The system ends the process in a while, or when this returns. Until then no thread may install or
+    // remove a handler: it would wait for this one.
     ::Sleep(INFINITE);
   }
   return is_ours ? TRUE : FALSE;

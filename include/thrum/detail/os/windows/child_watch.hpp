@@ -29,7 +29,7 @@ class child_watch {
 
   void close() noexcept;
 
-  /// From the child's end on, sleep() finds `who`, once. 0, or an error below zero.
+  /// Has sleep() find `who`, one time, once the child has ended. 0, or an error below zero.
   io_result add(handle child, void* who) noexcept;
   void remove(handle child) noexcept;
 

@@ -26,7 +26,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// From where a file stands, or from a stream; 0 at the end of either.
+/// Reads from the position of a file, or from a stream; 0 at the end of either.
 io_result read(handle fd, void* to, std::size_t n) noexcept;
 
 io_result write(handle fd, const void* from, std::size_t n) noexcept;

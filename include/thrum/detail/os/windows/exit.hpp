@@ -3,8 +3,8 @@
 //
 // The end of the process.
 //
-// What exit() does in a program with goroutines is told in os/posix/exit.hpp, for all systems. Here, as
-// with musl there, the hook comes by atexit and is told no status, and nothing brings it to the front:
+// os/posix/exit.hpp says what exit() does in a program with goroutines, for all systems. Here, as
+// with musl there, atexit calls the hook, without a status, and nothing brings it to the front:
 // what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
 // own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
 // before it destroys them, at the end of each thread.
@@ -24,7 +24,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// tenth of a second.
 [[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
 
-/// What the hook is told, as the C library does not say the status.
+/// The status that the hook gets: the C library does not report it.
 inline constexpr int unknown_exit_status = INT_MIN;
 
 /// Called by exit(); may be called several times.

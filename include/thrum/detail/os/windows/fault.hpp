@@ -19,8 +19,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// was. A stack that is used up was left at its lower end.
 using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
 
-/// From now on `observer` sees each fault first; then all others that handle exceptions. Once in a
-/// process; later calls do nothing.
+/// Has `observer` see each fault before all other exception handlers. Once in a process; later calls
+/// do nothing.
 void install_fault_observer(fault_observer observer) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os

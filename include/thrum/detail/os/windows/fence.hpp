@@ -51,7 +51,7 @@ void flush_write_buffers() noexcept;
 /// The rare side: between its store and its load.
 inline void heavy_fence() noexcept { flush_write_buffers(); }
 
-/// The same, against the light side of this thread alone: there is no call for one.
+/// The rare side against the light side of that thread alone: the system has a call for all only.
 inline void heavy_fence_for(const thread_ref&) noexcept { flush_write_buffers(); }
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -21,8 +21,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// Nothing to read; what is written disappears.
 inline constexpr const char* null_device = "NUL";
 
-/// Of `permissions` there is one: without any to write, what is created is read-only. An open file can be
-/// renamed and removed by others.
+/// If `permissions` have none to write, the file that is created is read-only; the rest has no effect.
+/// Other processes may rename and remove an open file.
 io_result open_file(const char* path, open_mode mode, unsigned permissions) noexcept;
 
 /// There are none of open(2).
@@ -54,7 +54,7 @@ io_result file_size(handle fd) noexcept;
 /// What kind of file a descriptor is.
 struct file_kind {
   bool may_wait = false;   ///< a socket or a pipe of ours: what the poller can watch
-  bool may_break = false;  ///< a pipe or a socket: writing may fail because nobody reads
+  bool may_break = false;  ///< a pipe or a socket: writing may fail for want of a reader
   bool is_nonblocking = false;
   bool appends = false;
 };
@@ -238,7 +238,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) n
   kind.may_break = type == FILE_TYPE_PIPE;
   const bool is_pipe = is_own_pipe(fd);
   kind.may_wait = is_pipe || is_socket(fd);
-  kind.is_nonblocking = is_pipe;  // of a socket nobody says
+  kind.is_nonblocking = is_pipe;  // the system does not say it of a socket
   kind.appends = type == FILE_TYPE_DISK && is_appending(fd);
   return 0;
 }

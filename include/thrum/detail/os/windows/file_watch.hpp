@@ -274,7 +274,7 @@ THRUM_OUT_OF_LINE io_result file_watch::read(handle fd, std::byte* to, std::size
   changes_to changes{to, room};
   collect_all(changes);
   if (changes.used == 0) {
-    // Whoever has told before this is seen by the second look.
+    // If a change was told before this, the second look sees it.
     char told[64];
     while (read_pipe(fd, told, sizeof told) > 0) {
     }

@@ -48,8 +48,8 @@ interrupted_machine machine_state(const void* context) noexcept;
 // (CONTEXT) on its own stack, and goes back by RtlRestoreContext. The record lies where the stack
 // pointer is while the call runs, and the function's table says so (.seh_context): a walk goes on to
 // the interrupted function. 16 bytes below the old stack pointer are left alone, as the calling
-// convention wants it. The record has no room for what SVE adds to the vector registers: where the
-// processor has that, nobody is interrupted.
+// convention wants it. The record has no room for what SVE adds to the vector registers: if the
+// processor has that, no thread is interrupted.
 //
 // Compiled and linked only, as arch/aarch64_win64.hpp.
 
@@ -125,14 +125,14 @@ static_assert(offsetof(::CONTEXT, Sp) == 0x100 && offsetof(::CONTEXT, Pc) == 0x1
 static_assert(offsetof(::CONTEXT, V) == 0x110 && offsetof(::CONTEXT, Fpcr) == 0x310);
 static_assert(sizeof(::CONTEXT) == 0x390 && CONTEXT_FULL == 0x40'0007);
 
-/// Of the system's record of a thread that stands still.
+/// Where a stopped thread is, and its stack pointer, by the system's record of it.
 inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Pc; }
 inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Sp; }
 
 /// Goes from a function that has nothing on the stack to its caller.
 inline void return_from_leaf(::CONTEXT& machine) noexcept { machine.Pc = machine.Lr; }
 
-/// Whether a step of a walk has come nearer to the end. A function that calls nobody may have nothing on the
+/// Whether a step of a walk has come nearer to the end. A function that calls none may have nothing on the
 /// stack, but only the innermost, or one that was interrupted, is such a function.
 inline bool has_left_frame(const ::CONTEXT& machine, std::uintptr_t sp_before) noexcept {
   return machine.Sp >= sp_before;
@@ -151,7 +151,7 @@ inline bool is_behind_system_call(std::uintptr_t place) noexcept {
 /// Whether the registers of vectors are no longer than the record has room for.
 inline constinit bool record_holds_all = false;
 
-/// Of the stack, for what is kept; 0 where nobody can be interrupted.
+/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
 inline std::uintptr_t kept_bytes() noexcept {
   return record_holds_all ? sizeof(::CONTEXT) + 16 : 0;
 }
@@ -164,7 +164,7 @@ inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) no
   machine.X0 = reinterpret_cast<std::uintptr_t>(&target);
 }
 
-/// One thread at a time, before anybody is interrupted.
+/// Called by one thread at a time, before any thread is interrupted.
 inline void find_what_a_call_keeps() noexcept {
   constexpr ::DWORD has_sve = 46;
   record_holds_all = ::IsProcessorFeaturePresent(has_sve) == 0;

@@ -46,9 +46,9 @@ interrupted_machine machine_state(const void* context) noexcept;
 // What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
 //
 // The call keeps all that the interrupted code may have in use: the flags, the integers, and what xsave
-// keeps of x87, SSE, AVX and AVX-512. Below the old stack pointer nobody keeps anything here. From the
-// place that it pushes first on it looks like a function that was called there: its tables let a walk
-// go on to the interrupted function.
+// keeps of x87, SSE, AVX and AVX-512. Below the old stack pointer no code keeps anything here. The
+// call first pushes the interrupted place, and then looks like a function that was called there: its
+// tables let a walk continue to the interrupted function.
 
 #include <thrum/detail/os/windows/api.hpp>
 #include <thrum/detail/os/windows/preempt_target.hpp>
@@ -123,7 +123,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
-/// Of the system's record of a thread that stands still.
+/// Where a stopped thread is, and its stack pointer, by the system's record of it.
 inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Rip; }
 inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Rsp; }
 
@@ -150,7 +150,7 @@ inline bool is_behind_system_call(std::uintptr_t place) noexcept {
          std::memcmp(at - system_call_bytes, by_pointer, sizeof by_pointer) == 0;
 }
 
-/// What the injected call keeps beyond the integers: 0 bytes where there is no xsave, and then nobody is
+/// What the injected call keeps beyond the integers: 0 bytes where there is no xsave, and then no thread is
 /// interrupted.
 struct vector_state {
   std::uintptr_t bytes = 0;
@@ -158,7 +158,7 @@ struct vector_state {
 };
 inline constinit vector_state kept_vectors;
 
-/// Of the stack, for what is kept; 0 where nobody can be interrupted.
+/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
 inline std::uintptr_t kept_bytes() noexcept { return kept_vectors.bytes; }
 
 /// The thread makes the injected call when it goes on.
@@ -175,7 +175,7 @@ inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) no
   return __builtin_ia32_xgetbv(0);
 }
 
-/// One thread at a time, before anybody is interrupted.
+/// Called by one thread at a time, before any thread is interrupted.
 inline void find_what_a_call_keeps() noexcept {
   unsigned a = 0;
   unsigned b = 0;

@@ -37,9 +37,9 @@ void unmap(void* memory, std::size_t bytes) noexcept;
 /// but the first page can be touched before open_stack(). nullptr when there is none.
 void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Makes the stack below `top`, which ends a page of a slab, usable, and says down to where at this
-/// moment: prepare_stack() is told. nullptr when there is no memory. It grows down to the lowest address
-/// that prepare_stack() is told, by four pages at least.
+/// Makes the stack below `top`, which ends a page of a slab, usable. Returns the lowest usable address
+/// at this moment, for prepare_stack(). nullptr when there is no memory. The stack grows down to the
+/// lowest address that prepare_stack() gets, by four pages at least.
 void* open_stack(void* top) noexcept;
 
 /// Down to where a goroutine's stack can be touched. Runs of several goroutines use one stack, each from
@@ -85,7 +85,7 @@ inline void return_guard_budget(std::size_t) noexcept {}
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
 
-/// The same in memory that somebody else has committed, and that stays so, until return_foreign().
+/// Makes whole pages of a user's memory inaccessible until return_foreign(). They stay committed.
 guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept;
 
 /// Makes such memory readable and writable again: the guard, and the pages of a stack_extent that was opened
@@ -137,7 +137,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
     return nullptr;
   }
   // A part of a reservation cannot be given back. So a place is looked for, given back, and asked for;
-  // somebody else may have taken it meanwhile.
+  // another thread may have taken it meanwhile.
   constexpr int most_tries = 16;
   for (int i = 0; i != most_tries; ++i) {
     void* const place = ::VirtualAlloc(nullptr, bytes + alignment, MEM_RESERVE, PAGE_READWRITE);

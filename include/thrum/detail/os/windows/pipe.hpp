@@ -10,17 +10,17 @@
 //
 // Reading
 //   An operation that does not end at once is taken back: then there was nothing, and nothing is
-//   lost. What becomes readable is told by an operation that reads no bytes, which ends when some
-//   have come (netpoll/object_waits.hpp).
+//   lost. An operation that reads no bytes says when an end becomes readable: it ends when some have
+//   come (netpoll/object_waits.hpp).
 //
 // Writing
-//   An operation that was taken back may have written a part, of which nobody says how much. So none
-//   is: the bytes are copied, at most `most_at_once`, and their writing goes on by itself if the pipe
-//   has no room for them; until it has ended the end would block. Who closes the end meanwhile leaves
-//   the handle to that writing, which closes it when the reader has taken all, or has gone. What the
-//   reader never takes is lost with the process, as is all of it with POSIX when the reader ends.
-//   The end of a writing is heard by the system's own threads (CreateThreadpoolIo): an operation that no
-//   port hears of would be cancelled when the thread ends that has begun it, and its bytes be lost.
+//   An operation that was taken back may have written a part; the system does not say how much. So
+//   none is taken back: the bytes are copied, at most `most_at_once`, and if the pipe has no room for
+//   them their writing continues by itself. Until it has ended, the end would block. A close meanwhile
+//   leaves the handle to that writing, which closes it when the reader has taken all, or has gone. What
+//   the reader never takes is lost with the process, as is all of it with POSIX when the reader ends.
+//   The system's own threads hear of the end of a writing (CreateThreadpoolIo). If no port heard of an
+//   operation, it would be cancelled when the thread that began it ends, and its bytes would be lost.
 //
 // A handle that was opened elsewhere is none of these: it blocks its thread.
 #ifndef THRUM_DETAIL_OS_WINDOWS_PIPE_HPP
@@ -41,13 +41,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// The ends to read from and to write to, for ourselves: neither blocks.
 io_result open_pipe(handle (&fds)[2]) noexcept;
 
-/// The same with one end for a child, which blocks: its input, or what it writes to.
+/// Opens a pipe with one end for a child, its input or output, which blocks. Ours does not.
 io_result open_pipe_to_child(handle (&fds)[2], bool child_reads) noexcept;
 
 /// Whether it is an end that does not block.
 bool is_own_pipe(handle fd) noexcept;
 
-/// Of such an end, what read(), write() and close() do. `not_supported`: it is none.
+/// What read(), write() and close() do with an end that does not block. `not_supported`: it is none.
 io_result read_pipe(handle fd, void* to, std::size_t n) noexcept;
 io_result write_pipe(handle fd, const void* from, std::size_t n) noexcept;
 io_result close_pipe(handle fd) noexcept;
@@ -65,8 +65,8 @@ inline constexpr io_result cannot_tell = not_supported;
 /// There is no signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces, one after the other, as far as none would wait. What comes before an
-/// error counts: the next call says it again.
+/// Reads or writes several pieces, one after the other, as far as none would wait. What comes before an
+/// error counts: the next call returns it again.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
@@ -112,8 +112,8 @@ struct pipe_table {
     ::PTP_IO ends = nullptr;     // hears of the ends of writings
     ::OVERLAPPED writing = {};
     bool is_writing = false;
-    bool is_closed = false;  // and who hears of its end frees it
-    io_result ended = 0;     // how the last writing did, until somebody asks
+    bool is_closed = false;  // then the thread that hears of its end frees it
+    io_result ended = 0;     // how the last writing did, until a call asks
     char* bytes = nullptr;
     std::size_t room = 0;
   };
@@ -175,7 +175,7 @@ inline io_result keep_pipe_end(handle fd) noexcept {
   return 0;
 }
 
-/// Takes it out; null: there is none. Nobody else uses the handle any more.
+/// Takes the end out; null: there is none. No other thread uses the handle any more.
 inline pipe_table::end* take_pipe_end(handle fd) noexcept {
   pipe_table& all = pipe_table::known();
   const std::size_t row = number_of(fd) % pipe_table::rows;
@@ -187,7 +187,7 @@ inline pipe_table::end* take_pipe_end(handle fd) noexcept {
   pipe_table::end* const found = *link;
   if (found != nullptr) {
     *link = found->next;
-    ::AcquireSRWLockExclusive(&found->lock);  // who found it before has left
+    ::AcquireSRWLockExclusive(&found->lock);  // a thread that found it before has left
     ::ReleaseSRWLockExclusive(&found->lock);
   }
   ::ReleaseSRWLockExclusive(&all.locks[row]);
@@ -206,8 +206,8 @@ inline void free_pipe_end(pipe_table::end* one) noexcept {
   delete one;
 }
 
-/// Both ends, each with its way to be used. A name is taken by nobody else: it has the process, a
-/// count and the time, the pipe has one instance, and is refused to other machines.
+/// Opens both ends, each with its own flags. No other pipe has its name, which holds the process, a
+/// count and the time. The pipe has one instance, and is refused to other machines.
 inline io_result open_named_pipe(handle (&fds)[2], ::DWORD reader_flags,
                                  ::DWORD writer_flags) noexcept {
   ::LARGE_INTEGER time{};
@@ -272,10 +272,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool is_own_pipe(handle fd) noexcept {
   return static_cast<bool>(locked_pipe_end(fd));
 }
 
-/// An event that nobody else uses; null: there is no memory.
+/// An event that no other thread uses; null: there is no memory.
 inline ::HANDLE take_event() noexcept {
   for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
-    // [pt.event <>] acq_rel: nobody waits for it any more
+    // [pt.event <>] acq_rel: no thread waits for it any more
     if (const ::HANDLE found = each.exchange(nullptr, acq_rel); found != nullptr) {
       return found;
     }
@@ -286,7 +286,7 @@ inline ::HANDLE take_event() noexcept {
 inline void give_back_event(::HANDLE event) noexcept {
   for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
     ::HANDLE none = nullptr;
-    // [pt.event <>] acq_rel: nobody waits for it any more; relaxed: a failure says nothing
+    // [pt.event <>] acq_rel: no thread waits for it any more; relaxed: a failure says nothing
     if (each.compare_exchange_strong(none, event, acq_rel, relaxed)) {
       return;
     }
@@ -344,13 +344,13 @@ inline void __stdcall end_writing(::PTP_CALLBACK_INSTANCE, void* of, void* /*wri
   }
 }
 
-/// Room for so many bytes, an event, and who hears of the end. Locked.
+/// Makes room for so many bytes, an event, and the callback for the end. Locked.
 inline bool prepare_writing(pipe_table::end& one, std::size_t n) noexcept {
   if (one.written == nullptr) {
     one.written = ::CreateEventW(nullptr, TRUE, TRUE, nullptr);
   }
   if (one.ends == nullptr) {
-    // What ends at once is told by the call alone.
+    // If a writing ends at once, the call alone says so.
     ::SetFileCompletionNotificationModes(native(one.fd), FILE_SKIP_COMPLETION_PORT_ON_SUCCESS);
     one.ends = ::CreateThreadpoolIo(native(one.fd), &end_writing, &one, nullptr);
   }

@@ -21,17 +21,17 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Whether anybody is interrupted.
+/// Whether threads are interrupted.
 inline constexpr bool has_preempt_signal = true;
 
 /// There is no signal.
 inline constexpr int preempt_signal = 0;
 
 /// Finds out what interrupted code must have kept, and where the system's libraries lie. One thread at a
-/// time, before anybody is interrupted.
+/// time, before any thread is interrupted.
 void install_preempt_handler() noexcept;
 
-/// Nothing to do: nobody blocks what is no signal.
+/// Nothing to do: there is no signal that a thread could block.
 inline void unblock_preempt_signal() noexcept {}
 
 /// Nothing to do: the call has the stack of what it interrupts.

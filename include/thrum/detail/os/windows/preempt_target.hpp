@@ -29,7 +29,7 @@ struct preempt_target {
   void* argument = nullptr;
   /// The words that the call which runs now has pushed; null outside of it. Its own thread writes it.
   const void* context = nullptr;
-  /// From the moment that the thread is sent there until the call is over.
+  /// True from the moment that the thread is sent to the call until the call is over.
   std::atomic<bool> is_under_way{false};
 };
 static_assert(offsetof(preempt_target, first_register) == 8);

@@ -3,9 +3,9 @@
 //
 // Child processes: how one is started, and how it ended.
 //
-// A child's number stands for it as long as somebody has a handle of it; so a table has those, from the
-// start of a child until it is reaped. There are no signals: two ask for an end, SIGTERM and SIGKILL, and
-// both end a child at once; how it ended is then said as if they were.
+// A child's number stands for it as long as a handle of it is open. So a table keeps those handles, from
+// the start of a child until it is reaped. There are no signals: two ask for an end, SIGTERM and SIGKILL,
+// and both end a child at once. Its end is then reported as if they were signals.
 #ifndef THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
 #define THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
 
@@ -55,7 +55,7 @@ io_result ask_group_to_end(std::int64_t group) noexcept;
 io_result open_terminal(char* path, std::size_t room) noexcept;
 /// How many rows and columns of characters programs think that it shows.
 io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read says so that nobody has the other end open any more.
+/// Whether a read has found that no program has the other end open any more.
 bool is_terminal_end(io_result result) noexcept;
 
 /// The number of this process.
@@ -103,7 +103,7 @@ io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Children that nobody has reaped.
+/// Children that have not been reaped.
 struct child_table {
   static constexpr std::string_view process_name = "os::child_table";
   static constexpr int sigterm = 15;
@@ -397,7 +397,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle
   ::HANDLE process = nullptr;
   const ::HANDLE own = ::GetCurrentProcess();
   io_result result = with_child(pid, [&](child_table::child& child) noexcept {
-    // Of its own: somebody may reap it meanwhile.
+    // A handle of its own: another thread may reap the child meanwhile.
     return result_of(
         ::DuplicateHandle(own, child.process, own, &process, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0,
         0);

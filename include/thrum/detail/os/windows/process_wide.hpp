@@ -9,8 +9,8 @@
 // directory. The directory knows objects by a name, which holds THRUM_ABI, and by their size, so that
 // two versions of the library stay apart; the form of anchor and directory never changes.
 //
-// That is done while the library is loaded, one at a time. Who holds the library stays in memory: the
-// directory may have addresses of its functions.
+// That is done while the library is loaded, one at a time. A program or DLL that holds the library stays
+// in memory: the directory may have addresses of its functions.
 //
 // Rejected: a section of memory with a name, which any process of the user's session could have made
 // before; an exported variable, since mingw then exports nothing else of the library.

@@ -23,7 +23,7 @@ class quit_listener {
  public:
   using function = void (*)(void* argument) noexcept;
 
-  /// False: somebody listens already.
+  /// False: there is a listener already.
   static bool open(function call, void* argument) noexcept;
 
   /// Returns when no call is under way any more. Does nothing for an argument that does not listen.

@@ -27,7 +27,7 @@ io_result result_of(bool worked, io_result value) noexcept;
 // What floors above say themselves, or ask for.
 inline constexpr int would_block = -10035;  ///< WSAEWOULDBLOCK: not without waiting
 inline constexpr int interrupted = -10004;  ///< WSAEINTR: call again
-inline constexpr int cancelled = -995;      ///< ERROR_OPERATION_ABORTED: somebody has closed it
+inline constexpr int cancelled = -995;      ///< ERROR_OPERATION_ABORTED: it has been closed
 inline constexpr int no_memory = -8;   ///< ERROR_NOT_ENOUGH_MEMORY: or no room in a table of ours
 inline constexpr int bad_handle = -6;  ///< ERROR_INVALID_HANDLE: there is no such descriptor
 inline constexpr int invalid = -87;    ///< ERROR_INVALID_PARAMETER: it makes no sense
@@ -40,14 +40,14 @@ inline constexpr int in_progress =
     -997;  ///< ERROR_IO_PENDING: begun, and the poller tells of its end
 // What a network says that stands in for the system's.
 inline constexpr int peer_reset = -10054;     ///< WSAECONNRESET: the peer is gone
-inline constexpr int peer_refused = -10061;   ///< WSAECONNREFUSED: nobody listens there
+inline constexpr int peer_refused = -10061;   ///< WSAECONNREFUSED: no program listens there
 inline constexpr int peer_silent = -10060;    ///< WSAETIMEDOUT: no answer for too long
-inline constexpr int peer_closed = -109;      ///< ERROR_BROKEN_PIPE: nobody will read that
-inline constexpr int address_taken = -10048;  ///< WSAEADDRINUSE: somebody else has it
+inline constexpr int peer_closed = -109;      ///< ERROR_BROKEN_PIPE: no peer will read that
+inline constexpr int address_taken = -10048;  ///< WSAEADDRINUSE: another socket has it
 inline constexpr int too_long = -10040;       ///< WSAEMSGSIZE: no datagram is as long
 // What a poller says.
 inline constexpr int always_ready =
-    -1;  ///< ERROR_INVALID_FUNCTION: a kind of file for which nobody waits
+    -1;  ///< ERROR_INVALID_FUNCTION: a kind of file that a poller does not watch
 inline constexpr int already_added = -183;  ///< ERROR_ALREADY_EXISTS: the same handle twice
 inline constexpr int not_armed = -1168;     ///< ERROR_NOT_FOUND: it was not
 

@@ -30,7 +30,7 @@ io_result open_socket(int domain, int type, int protocol) noexcept;
 /// in_progress: connection_state() tells how it ends.
 io_result connect(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;
 
-/// 0: it is connected; in_progress; or why it is not. An error is told once.
+/// 0: it is connected; in_progress; or why it is not. Returns an error once.
 io_result connection_state(handle fd) noexcept;
 
 io_result bind(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;
@@ -182,8 +182,8 @@ inline io_result prepared(::SOCKET s) noexcept {
   return static_cast<io_result>(s);
 }
 
-/// Whether a datagram socket tells who receives that nobody was there for what it sent. As elsewhere,
-/// only one with a peer does.
+/// Sets whether receiving reports that no socket was there for a datagram that this one sent. As on other
+/// systems, only a socket with a peer does.
 inline void set_tells_of_nobody(handle fd, bool on) noexcept {
   constexpr ::DWORD connection_reset = 0x9800000c;  // SIO_UDP_CONNRESET
   ::BOOL value = on ? TRUE : FALSE;
@@ -306,7 +306,7 @@ struct message_calls {
       return static_cast<io_result>(one.size_) + 1;
     }
     one.size_ = result > 0 ? static_cast<std::size_t>(result) : 0;
-    // Nobody was there for a datagram that was sent.
+    // No socket was there for a datagram that this one sent.
     return result == -WSAECONNRESET ? io_result{-WSAECONNREFUSED} : result;
   }
 };

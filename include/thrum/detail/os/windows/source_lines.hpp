@@ -14,7 +14,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Whether reports are to name lines. Nobody asks.
+/// Whether reports are to name lines. Nothing reads it here.
 inline constinit std::atomic<bool> wants_source_lines{false};
 
 /// How long one report may wait for all of its lines.

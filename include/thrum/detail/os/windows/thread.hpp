@@ -51,7 +51,7 @@ class thread {
 /// 0: there is no class of threads of which one runs until it sleeps.
 inline int real_time_priority() noexcept { return 0; }
 
-/// Does nothing, as nobody is in such a class.
+/// Does nothing, as no thread is in such a class.
 inline int set_real_time_priority(int) noexcept { return 0; }
 
 /// A word that each thread has for itself; null at first.

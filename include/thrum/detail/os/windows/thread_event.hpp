@@ -38,7 +38,7 @@ class kept_error {
 /// An event that happens once at most, for which one thread waits.
 class thread_event {
  public:
-  /// Those that nobody uses, of one bucket: under its lock.
+  /// The unused events of one bucket, under its lock.
   struct spares {
     static constexpr std::size_t most = 8;
     std::size_t count = 0;

@@ -43,7 +43,7 @@ class thread_ref {
   /// The calling thread's from now on.
   void open() noexcept;
 
-  /// No thread's any more: nobody is interrupted. Its own thread calls it, last.
+  /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept;
 
   /// Whether it is the calling thread's.
@@ -55,7 +55,7 @@ class thread_ref {
   /// What the thread does.
   thread_look look() const noexcept;
 
-  /// Whether the thread sleeps for a time that it has chosen: nobody says.
+  /// Whether the thread sleeps for a time that it has chosen: the system does not say.
   static bool naps() noexcept { return false; }
 
   /// Has target.interrupt called on that thread where it computes. False if there is no thread, or it
@@ -102,7 +102,7 @@ class thread_ref::held {
   held& operator=(const held&) = delete;
 
  private:
-  const uninterrupted still_{};  // whoever waits for the lock waits for this thread
+  const uninterrupted still_{};  // a thread that waits for the lock waits for this one
   const thread_ref& ref_;
 };
 
@@ -276,7 +276,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   send_to_injected_call(machine, target);
   target.is_under_way.store(true, relaxed);  // relaxed: its thread goes on by a call of the system
   if (!its.change()) {
-    target.is_under_way.store(false, relaxed);  // relaxed: nobody has seen it
+    target.is_under_way.store(false, relaxed);  // relaxed: no thread has seen it
     return false;
   }
   return true;

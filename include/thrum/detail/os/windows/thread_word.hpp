@@ -32,7 +32,7 @@ class thread_word_place {
   void* get() const noexcept {
     const std::uint32_t at = at_.load(relaxed);  // relaxed: a constant once set, of no data
     if (at == 0) {
-      return nullptr;  // nobody has set it
+      return nullptr;  // no thread has set it
     }
     return load_thread_word(at);
   }

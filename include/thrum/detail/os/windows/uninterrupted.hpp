@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Code in which the calling thread must not be stopped by another: whoever waits for a lock that it
-// holds would wait for as long as it stands still. What a blocked signal is elsewhere.
+// Code in which another thread must not stop the calling one: a thread that waits for a lock of the
+// caller would wait for as long as the caller is stopped. Elsewhere a blocked signal does this.
 #ifndef THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
 #define THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
 
@@ -29,7 +29,7 @@ struct uninterrupted_key {
 
 inline const thread_key own_uninterrupted_key;
 
-/// By it each thread finds the number of such blocks that it is in, which its thread_ref has.
+/// The key by which a thread finds how many such blocks it is in; the number is in its thread_ref.
 inline const thread_key& own_uninterrupted() noexcept {
   std::atomic<const thread_key*>& first = process_wide<uninterrupted_key>::get().first;
   const thread_key* known = first.load(acquire);  // [un.key <] acquire: the key
@@ -42,7 +42,7 @@ inline const thread_key& own_uninterrupted() noexcept {
   return *known;
 }
 
-/// To the end of a block. Threads without a thread_ref are never interrupted.
+/// Keeps the thread uninterrupted to the end of a block. Threads without a thread_ref always are.
 class uninterrupted {
  public:
   uninterrupted() noexcept

@@ -10,7 +10,7 @@
 // where below it the registers do. In an epilogue, where some of it has been undone, they are wrong; the
 // walk checks each step, and says less then.
 //
-// The unwinder of the system may not be called where somebody stands still: it may take locks, and
+// The unwinder of the system may not be called where a thread stands still: it may take locks, and
 // believes what it reads from the stack. This takes no lock and reads the image alone.
 #ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
 #define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP

@@ -102,7 +102,7 @@ class prologue_reader {
           case alloc_small: depth_ += std::int64_t{detail} * 8 + 8; break;
           case set_frame:
             base_ = of.frame_register();
-            // From the frame register on; what was taken from the stack afterwards does not count.
+            // Counts from the frame register on, not what was taken from the stack afterwards.
             shift_ = -of.frame_offset();
             depth_ = 0;
             break;
