@@ -28,7 +28,7 @@ class child_watch {
 
   void close() noexcept;
 
-  /// From the child's end on, sleep() finds `who`. 0, or an error below zero.
+  /// Has sleep() find `who` once the child has ended. 0, or an error below zero.
   io_result add(handle child, void* who) noexcept;
   void remove(handle child) noexcept;
 

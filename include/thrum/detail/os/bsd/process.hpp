@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Children on macOS and FreeBSD: a kqueue that has only the end of one stands for it. It becomes
-// readable with that, and as nobody takes the event out it stays so.
+// Children on macOS and FreeBSD. A kqueue that has only the child's end as its event stands for the
+// child. When the child ends it becomes readable, and stays so: no call takes the event out.
 //
 // waitid() is not used: on macOS it returns also for a child that has been stopped.
 #ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP

@@ -8,16 +8,16 @@
 //   tell of a file that is open here for that, and a poller waits for it as for another descriptor
 //   (netpoll/kqueue.hpp).
 //
-//   Of a directory the system tells that something in it has changed, not what: then its names are
-//   listed again and compared with what they were (os/listing.hpp). That somebody writes to a file in
-//   it is told only to those who have the file open. So every file in a directory that is watched
-//   takes a descriptor; what cannot be opened is compared when something else has changed.
+//   For a directory the system reports that something in it has changed, not what. Then its names
+//   are listed again and compared with the old ones (os/listing.hpp). The system reports a write only
+//   for a file that is open here. So every file in a watched directory takes a descriptor; a file that
+//   cannot be opened is compared when something else has changed.
 //
 // What cannot be seen
-//   A file that came and was gone before its directory was listed. Several writes are told as one.
-//   When there are no descriptors left for new files, that is told as a loss.
+//   A file that came and was gone before its directory was listed. Several writes count as one.
+//   If there are no descriptors left for new files, the watch reports a loss.
 //
-// One event at a time: what an event leads to may close files, of which a second event would tell.
+// One event at a time: handling an event may close files that a second event would be about.
 #ifndef THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 #define THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
@@ -79,7 +79,7 @@ class vnode_watch {
 
   static bool is_still_there(const watched& one) noexcept;
   void take_event(observed& from, unsigned what) noexcept;
-  /// Of a file that is open: what is known of it, and its name in what is watched.
+  /// Takes an event of an open file, with what is known of it, and its name in what is watched.
   void take_file_event(const observed& from, file_facts& facts, const char* name,
                        unsigned what) noexcept;
 
@@ -236,7 +236,7 @@ THRUM_OUT_OF_LINE io_result vnode_watch::observe_names(watched& one) noexcept {
 THRUM_OUT_OF_LINE void vnode_watch::look_again(watched& one) noexcept {
   names now;
   if (list(one, now) < 0) {
-    has_lost_ = true;  // or it is gone, which is told next
+    has_lost_ = true;  // or it is gone, which the next event says
     return;
   }
   compare_listings(one.files.all(), now.all(), [&](listing_change change, const entry& file) {

@@ -183,7 +183,7 @@ struct vnode_watch::watched {
   bool is_directory() const noexcept { return facts.kind == entry_kind::directory; }
 };
 
-/// A change that nobody has read yet. Its name is behind it.
+/// A change that no read() has taken yet. Its name is behind it.
 struct vnode_watch::untold {
   untold* next;
   file_change_seen seen;

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Writing to a pipe that nobody reads any more, on macOS.
+// Writing to a pipe that has no reader any more, on macOS.
 //
-// There the signal goes to the process and not to the thread that writes, so no mask keeps it away.
-// But an open file can be told to raise none. Those that were made here have been told; one that was
-// handed over is told before the first write to it, and stays so, also for others that have it open.
+// There the signal goes to the process and not to the writing thread, so no mask keeps it away. But
+// an open file can be set to raise none. Files that were made here are set from the beginning. One that
+// was handed over is set before the first write to it, and stays so, also for others that have it open.
 #ifndef THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
 #define THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
 
@@ -27,7 +27,7 @@ inline constexpr io_result cannot_tell = not_supported;
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces by one call; as readv() and writev().
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 

@@ -54,7 +54,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
 }
 
 THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
-  port_.store(0, relaxed);  // relaxed: who looks now is told that there is none
+  port_.store(0, relaxed);  // relaxed: a thread that looks now finds none
 }
 
 /// False: there is no such thread.

@@ -5,13 +5,13 @@
 //
 // The tables of exceptions are in a compact form of Apple's there, which says nothing of prologues
 // and epilogues, and which only the unwinder reads. But all code of the system keeps a frame pointer:
-// on arm64 the convention wants it, on x86-64 compilers do it unless they are told not to. So one
-// rule stands for all functions, written as call-frame information: the caller's frame pointer and
-// the return address lie where the frame pointer points. Of a function that was interrupted before it
-// has made its frame, or after it has given it up, the caller is left out.
+// on arm64 the convention wants it, on x86-64 compilers do it by default. So one rule, written as
+// call-frame information, holds for all functions: the caller's frame pointer and the return address
+// lie where the frame pointer points. If a function was interrupted before it made its frame, or
+// after it gave it up, its caller is left out.
 //
-// Which addresses are code is known of all images: the loader tells of each that it adds. Those that
-// are taken away again stay known.
+// The loader reports each image that it adds, so all addresses of code are known. Images that are
+// taken away again stay known.
 //
 // Source: the rules for frame pointers in Apple's guide to writing code for its processors; the DWARF
 // 5 standard, 6.4.

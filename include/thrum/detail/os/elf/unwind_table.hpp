@@ -4,7 +4,7 @@
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
 //
-// The unwinder of exceptions reads the same tables, but it may not be called where somebody has
+// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
 // been interrupted or stands still: it takes locks that may be held there, and it believes what it
 // reads from the stack. So here is a reader that takes no lock, calls nothing but
 // _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
@@ -131,8 +131,8 @@ THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) 
   found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
                     ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
                     : 0;
-  // Of a file with room between its parts, as lld links for aarch64, the part with the code is told
-  // alone. Linkers put the tables before it, behind their index.
+  // If a file has room between its parts, as lld links for aarch64, the call reports the part with
+  // the code alone. Linkers put the tables before it, behind their index.
   if (found.index != 0 && found.index < found.low) {
     found.low = found.index;
   }

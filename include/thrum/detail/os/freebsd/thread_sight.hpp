@@ -24,7 +24,7 @@ class thread_sight : public clock_sight {
   void open() noexcept;
   void close() noexcept;
 
-  /// Unknown if there are so many threads that this one is not among those that are told of.
+  /// Unknown if there are so many threads that this one is not among those that the kernel lists.
   thread_look look() const noexcept;
 
  private:
@@ -59,7 +59,7 @@ THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
 
 THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
   clock_sight::close();
-  tid_.store(0, relaxed);  // relaxed: who looks now is told that there is none
+  tid_.store(0, relaxed);  // relaxed: a thread that looks now finds none
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
@@ -76,10 +76,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept
     return thread_look::unknown;
   }
   int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID | KERN_PROC_INC_THREAD, ::getpid()};
-  // If there is no room for all, it fails and has told of the first ones.
+  // If there is no room for all, it fails and has listed the first ones.
   ::sysctl(name, 4, threads, &bytes, nullptr, 0);
   thread_look seen = thread_look::unknown;
-  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing was told there are zeros
+  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing is listed there are zeros
     if (static_cast<std::uint64_t>(threads[i].ki_tid) == tid) {
       seen = threads[i].ki_stat == SRUN ? thread_look::computes : thread_look::in_system;
     }
