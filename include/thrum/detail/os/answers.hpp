@@ -20,7 +20,7 @@ enum class thread_look : std::uint8_t {
   unknown     ///< the system does not say
 };
 
-/// Who pays for an asymmetric fence.
+/// Which side pays for an asymmetric fence.
 enum class fence_kind : std::uint8_t {
   free_light_side,  ///< the heavy side, with one call for all threads; the light one is free
   on_both_sides,    ///< both: each is a full fence

@@ -14,8 +14,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// How many threads of this process are in a bystander_scope.
 inline constinit std::atomic<unsigned> bystanders{0};
 
-/// From here on the calling thread makes no goroutine runnable, except by locks that it takes and
-/// releases: so a deadlock is reported although it runs.
+/// While it lives, the calling thread makes no goroutine runnable, except by locks that it takes and
+/// releases. So a deadlock is reported although the thread runs.
 class bystander_scope {
  public:
   // relaxed: each counts itself, and a thread that is not counted yet, or not any more, may as well

@@ -49,7 +49,7 @@ concept has_process = requires(const typename System::spawn_request& request,
   requires std::same_as<decltype(end.dumped_core), bool>;
 };
 
-/// child_watch: one thread sleeps until any of many children has ended, or somebody wakes it.
+/// child_watch: one thread sleeps until any of many children has ended, or a thread wakes it.
 template <class System>
 concept has_child_watch = requires(typename System::child_watch& watch,
                                    const typename System::child_watch& seen,

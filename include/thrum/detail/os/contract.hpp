@@ -46,7 +46,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 // ---- without these nothing runs -----------------------------------------------------------------
 
 /// clock: the nanoseconds of one clock that never goes back; any thread, any handler, no system
-/// call where that can be. The same as the system's calls take it.
+/// call where that can be. to_timespec gives them as the system's calls take them.
 template <class System>
 concept has_clock = requires(std::int64_t ns) {
   { System::now() } noexcept -> std::same_as<std::int64_t>;
@@ -55,7 +55,7 @@ concept has_clock = requires(std::int64_t ns) {
 
 /// An event that happens once, and for which one thread sleeps: a wake before the sleep is not
 /// lost, and the note may be destroyed as soon as the sleeper has seen the event. clear() makes it
-/// ready for the next one while nobody wakes, clear_while_woken() also then. nudge() ends a
+/// ready for the next one while no thread wakes it, clear_while_woken() also then. nudge() ends a
 /// sleep_or_nudge() without the event.
 template <class Note>
 concept note_like =
@@ -71,8 +71,8 @@ concept note_like =
   { seen.is_set() } noexcept -> std::same_as<bool>;
 };
 
-/// note: such an event, and below it sleeping on a word while it has a value, until somebody wakes
-/// those that sleep on its address. wake does not read the word, which may be gone. Leaves errno
+/// note: such an event; and below it sleeping on a word while it has a value, until a thread wakes
+/// the sleepers of its address. wake does not read the word, which may be gone. Leaves errno
 /// alone.
 template <class System>
 concept has_note = note_like<typename System::note> &&
@@ -81,9 +81,9 @@ concept has_note = note_like<typename System::note> &&
   { System::futex_wake(word, n) } noexcept -> std::same_as<void>;
 };
 
-/// stack_extent: down to where a stack of a slab can be touched, kept with the stack: prepare_stack is
-/// told. open, before the first run; reach, before another thread writes to a place that the stack has
-/// not grown to; note_limit, after each run, with what the stack's last frame says
+/// stack_extent: down to where a stack of a slab can be touched, kept with the stack, and given to
+/// prepare_stack. open, before the first run; reach, before another thread writes to a place that the
+/// stack has not grown to; note_limit, after each run, with what the stack's last frame says
 /// (arch::parked_limit); shrink gives back all pages up to an address, but for those that the next run
 /// begins with. What the system does by itself costs nothing here.
 template <class Extent>
@@ -97,7 +97,7 @@ concept stack_extent_like = std::is_nothrow_default_constructible_v<Extent> &&
 };
 
 /// memory: zeroed pages, null where there are none, without a lock or malloc. A slab for stacks is
-/// aligned to a power of two, and its first page can be touched. A guard is pages that nobody may
+/// aligned to a power of two, and its first page can be touched. A guard is pages that no thread may
 /// touch; how dear it was is its result, and what it took of a budget is given back with the memory.
 /// What is discarded need not be kept; discard_now has it leave the resident set. guard_foreign is for
 /// memory that a user has given, which return_foreign makes what it was, but for its contents.
@@ -155,8 +155,8 @@ concept thread_key_like = requires(const Key& key, const void* word) {
 };
 
 /// thread: starting and naming threads; those that are never joined take no signals. A thread's
-/// number is unique in the system while it lives. A bystander makes nothing runnable: nobody waits
-/// for it. Of CPUs and priorities a system that has none says 0. sleep_ns goes on through signals.
+/// number is unique in the system while it lives. A bystander makes nothing runnable: a deadlock is
+/// reported although it runs. A system without CPUs or priorities says 0. Signals do not end sleep_ns.
 template <class System>
 concept has_thread = thread_like<typename System::thread> &&
     thread_key_like<typename System::thread_key> &&

@@ -64,7 +64,7 @@ struct file_status {
   }
 };
 
-/// Of directories in each other that are gone through, so many are open at once.
+/// At most this many directories in each other are open at once while a tree is gone through.
 inline constexpr std::size_t most_open_directories = 16;
 
 }}}  // namespace thrum::THRUM_ABI::os

@@ -211,7 +211,7 @@ concept has_directory =
   { System::sync_directory(path) } noexcept -> std::same_as<typename System::io_result>;
 };
 
-/// pipe: writing to one that nobody reads is an error, never a signal. The calls that do not wait,
+/// pipe: writing to one without a reader is an error, never a signal. The calls that do not wait,
 /// whatever the mode of the open file, may say cannot_tell. splice_... move bytes between a pipe and
 /// another descriptor, neither of which waits; a system without it has has_splice false, and one with
 /// it may refuse descriptors of a kind.

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What has changed in a directory, told by two looks at it.
+// What has changed in a directory, found by two looks at it.
 //
-// A system that says that a directory has changed, and not what in it, makes whoever wants to know look
-// again. Two listings are compared name by name; a name stands for another file when the number of
-// the file has changed. What happened between two looks and is undone by the second is not seen; what
-// was renamed is gone under one name and there under the other.
+// If a system says that a directory has changed, and not what in it, the watch must look again. Two
+// listings are compared name by name; a name stands for another file when the number of the file has
+// changed. A change that is undone before the second look is not seen. A renamed file is gone under one
+// name and there under the other.
 //
 // Order: first what is gone, then what has come, then what has changed; so a file that has taken the
 // place of another one is removed, then created.
@@ -42,7 +42,7 @@ struct listed_file {
 
 enum class listing_change : unsigned char { removed, created, modified, attributes };
 
-/// Whether somebody has written to it. What happens in a directory changes that, too, and is no writing.
+/// Whether a program has written to it. What happens in a directory changes its facts, too: no writing.
 inline bool is_modified(const file_facts& before, const file_facts& now) noexcept {
   return now.kind != entry_kind::directory &&
          (before.size != now.size || before.written != now.written);

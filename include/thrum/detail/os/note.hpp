@@ -5,8 +5,8 @@
 // has a way for, or the wait table (wait_table.hpp); and the note, an event on one word.
 //
 // State of a note's word
-//   clear      nothing has happened, nobody sleeps
-//   sleeping   nothing has happened, somebody sleeps or is about to
+//   clear      nothing has happened, no thread sleeps
+//   sleeping   nothing has happened, a thread sleeps or is about to
 //   set        the event has happened
 //   nudged     nothing has happened, but the one that sleeps by sleep_or_nudge is to look around
 // sleep moves clear to sleeping; wake moves anything to set; clear() moves anything to clear; nudge
@@ -71,7 +71,7 @@ class note {
   /// How a sleep_or_nudge() has ended.
   enum class wakening : std::uint8_t { event, nudge, timeout };
 
-  /// As sleep_for, for a note in which only this thread ever sleeps; also ends when somebody calls
+  /// As sleep_for, for a note in which only this thread ever sleeps; also ends when a thread calls
   /// nudge(). Negative: for ever.
   wakening sleep_or_nudge(std::int64_t ns) noexcept;
 
@@ -90,7 +90,7 @@ class note {
     }
   }
 
-  /// Makes the note ready for the next event. Nobody sleeps and nobody wakes at this time.
+  /// Makes the note ready for the next event. No thread sleeps or wakes it at this time.
   void clear() noexcept {
     // relaxed: the owner itself hands the note to the next waker
     word_.store(clear_value, relaxed);

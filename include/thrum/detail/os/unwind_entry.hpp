@@ -73,7 +73,7 @@ struct unwind_entry {
   bool has_details = false;
   bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
 
-  /// Room for `own` where a system writes its tables otherwise, and they are told in these words; then
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
   /// the entry is not moved.
   static constexpr std::size_t room_bytes = 160;
   std::uint8_t room[room_bytes];
