@@ -6,7 +6,7 @@
 // A slot of host_table is made once, and is free again when its thread has ended. Its thread finds it
 // by the list of its attachments, which all shared objects see (host_threads.hpp); that list and who
 // has which slot change under the lock of host_threads. A host in a call, or one that helps while it
-// waits, is pinned: whoever destroys the scheduler waits for it to come back.
+// waits, is pinned: the thread that destroys the scheduler waits for it to come back.
 //
 // What is bound to the first host waits while there is no thread: before one attaches, and after it
 // has ended until the next one does. When the scheduler stops and there is none, its inbox is closed:
@@ -32,7 +32,7 @@ inline host_threads& all_hosts() noexcept { return os::process_wide<host_threads
 
 inline runtime_scheduler& scheduler_of(host_thread& h) noexcept { return *h.m.scheduler; }
 
-/// Nobody will run what is bound to the first host on its thread: it may run anywhere.
+/// Lets what is bound to the first host run on any thread: its own will run none of it.
 inline void orphan(host_thread& first) noexcept {
   auto left = first.inbox.close();
   while (goroutine* const g = left.pop_front()) {
@@ -40,7 +40,7 @@ inline void orphan(host_thread& first) noexcept {
   }
 }
 
-/// Of which schedulers a thread is a host. Lives as long as the thread.
+/// The host slots of a thread, one for each scheduler that it serves. Lives as long as the thread.
 struct attachments {
   attachments() noexcept = default;
   attachments(const attachments&) = delete;
@@ -74,7 +74,7 @@ inline attachments* own_attachments() noexcept {
   return own == ended_attachments() ? nullptr : static_cast<attachments*>(own);
 }
 
-/// Whether the calling thread is at its end, and can be nobody's host any more.
+/// Whether the calling thread is at its end, and can become no scheduler's host any more.
 inline bool is_ending_thread() noexcept { return all_hosts().key.get() == ended_attachments(); }
 
 /// The thread ends. One that calls exit() inside a goroutine, on a host, stays what it is.
@@ -128,12 +128,10 @@ inline host_thread* make_host(runtime_scheduler& scheduler, bool only_the_first)
         return fresh;
       }
     }
-    scheduler.memory().destroy(fresh);  // somebody else was faster
+    scheduler.memory().destroy(fresh);  // another thread was faster
   }
 }
 
-/// To which on_host goroutines are bound, whether or not it has a thread. Null: no memory. Not inside
-/// a section.
 /// The slot of the calling thread, which is `own`'s; null: it has none.
 inline host_thread* own_slot_locked(runtime_scheduler& scheduler, const attachments& own) noexcept {
   for (host_thread* h = own.first; h != nullptr; h = h->next_of_thread) {
@@ -222,8 +220,8 @@ inline void orphan_if_nobody_comes(runtime_scheduler& scheduler) noexcept {
   }
 }
 
-/// To which on_host goroutines are bound, whether or not it has a thread. Null: no memory. Not inside
-/// a section.
+/// The host to which on_host goroutines are bound, with or without a thread; makes it if there is none.
+/// Null: no memory. Not inside a section.
 inline host_thread* first_host(runtime_scheduler& scheduler) noexcept {
   if (scheduler.hosts.made() != 0) [[likely]] {
     return &scheduler.hosts[0];

@@ -10,16 +10,16 @@
 // Where they stand
 //   One FIFO of the scheduler (runtime_scheduler::background), of the same kind as the global queue.
 //   What of background priority becomes ready goes to its tail: started, woken, back from a wait in
-//   the poller, yielded, preempted; by whomever. In front of the others goes only one that was
+//   the poller, yielded, preempted; by any thread. In front of the others goes only one that was
 //   interrupted before it had used up a time slice.
 //
 // When they run
 //   nothing else   a P takes one after it has found nothing in its ring, in the global queue, in the
-//                  poller, at the others and among the forks, and before it would idle. Who puts one
-//                  there wakes an idle P, by the same steps as for any goroutine (idle.hpp), and who is
-//                  about to idle looks there again: no P idles while one waits. Once a P has run one, the
-//                  next may follow without that search, which costs ten switches, as long as nobody has
-//                  looked for an idle P in vain (idle_set::spinner_wanted).
+//                  poller, at the others and among the forks, and before it would idle. A thread that puts
+//                  one there wakes an idle P, by the steps that hold for any goroutine (idle.hpp). An M
+//                  that is about to idle looks there again: no P idles while one waits. Once a P has run
+//                  one, the next may follow without that search, which costs ten switches. It may not
+//                  if a thread has looked for an idle P in vain (idle_set::spinner_wanted).
 //   a turn         every 61st slice of a P (background_interval) is a background goroutine's, if
 //                  one waits. The global queue's turn comes at the same tick of the P and must not be
 //                  lost by that: so a background turn moves the tick on by a whole interval, and the
@@ -29,7 +29,7 @@
 //                  that has run others for as long as 61 time slices while some waited.
 //   interrupted    a goroutine that a signal interrupted, and no library call, may hold a lock of others:
 //                  of malloc, of stdio, a std::mutex. Its owner is unknown to the scheduler, and so are
-//                  those who wait for it. So while one of them waits here, the monitor asks each P for a
+//                  its waiters. So while one of them waits here, the monitor asks each P for a
 //                  turn after one time slice, not 61; of eight such turns seven are theirs.
 //
 // How they make room
@@ -37,9 +37,9 @@
 //   at the scheduler goes over g0, as on a host's P: the short ways from goroutine to goroutine need no
 //   look at the priority of the one that leaves. The monitor knows by it, too, and asks such a P to give
 //   way after least_run_ns, and not after a whole slice, if something of normal priority waits there, in
-//   the global queue, or at another P for one that idles (idle_set::spinner_wanted). Who makes such a
-//   goroutine ready, and finds no idle P, hurries the monitor. Among themselves background goroutines
-//   have whole slices.
+//   the global queue, or at another P for one that idles (idle_set::spinner_wanted). A thread
+//   that makes such a goroutine ready, and finds no idle P, hurries the monitor. Among themselves
+//   background goroutines have whole slices.
 //
 // Invariants
 //   BG1  a goroutine of background priority that is ready stands in the background queue, or in an
@@ -79,7 +79,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// Of so many turns, and of so much time in slices, a P gives one to a background goroutine that waits.
+/// A P gives one of so many turns, or one after so many time slices, to a background goroutine that waits.
 inline constexpr std::uint32_t background_interval = traits::global_check_interval;
 
 inline bool is_in_background(const goroutine& g) noexcept { return (g.flags & g_background) != 0; }
@@ -143,7 +143,7 @@ inline bool may_follow(runtime_scheduler& scheduler) noexcept {
   return !scheduler.idle.spinner_wanted() && !is_poll_due(scheduler);
 }
 
-/// For a goroutine that yields: whether nothing is asked of the P but its priority, and nobody waits.
+/// For a goroutine that yields: whether nothing is asked of the P but its priority, and no other work waits.
 THRUM_COLD inline bool is_alone_in_background(const machine& m) noexcept {
   processor& p = *m.p;
   runtime_scheduler& scheduler = *m.scheduler;

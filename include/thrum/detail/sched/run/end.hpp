@@ -7,8 +7,8 @@
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
 //   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
 //      the handle may recycle it
-//   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
-//   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
+//   If the handle lets go between E1 and E3, it leaves the result behind. E3 then returns false,
+//   and the goroutine runs once more to destroy it on its own stack. A handle sees `done` under
 //   the join lock, so E3 has let go of the G by then.
 //
 // Fences of [s.count]: count_end, goroutine_count.
@@ -101,7 +101,7 @@ inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
   base::context_destroy(g.context);
   g.status.store(g_status::dead, relaxed);  // relaxed: only for display
   count_end(m);
-  // Somebody may have come since E1, but not if E1 found somebody: a handle has one user.
+  // A joiner may have come since E1, but not if E1 found one: a handle has one user.
   if (first == nullptr) {
     first = take_joiner_locked(g);
   }
@@ -177,7 +177,7 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
     if (detached) {
       leave_scheduler(*m);
       g.discard_result(g);
-      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
+      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, only we look
       continue;
     }
     goroutine* next = nullptr;

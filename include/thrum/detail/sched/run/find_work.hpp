@@ -8,19 +8,19 @@
 //   attention        retire the P, run timers that the monitor saw due, a background goroutine if some
 //                    have waited for long
 //   own timers       those that are due make goroutines runnable here
-//   in turn, 1 in 61 the poller, if nobody has polled for a while, a background goroutine, and the
+//   in turn, 1 in 61 the poller, if no thread has polled for a while, a background goroutine, and the
 //                    global queue: so that nothing there starves behind a busy ring
 //   own queue        runnext, then the ring
 //   global           a fair share of it
-//   background       if it has just run such a goroutine, and nobody wants help (background.hpp)
-//   poller           without waiting, if goroutines wait there and nobody else polls
+//   background       if it has just run such a goroutine, and no thread wants help (background.hpp)
+//   poller           without waiting, if goroutines wait there and no other thread polls
 //   others           four stealing rounds, if not too many Ms search already
-//   forks            the oldest half of a fork that anybody offers (fork.hpp), also if too many
+//   forks            the oldest half of a fork that any goroutine offers (fork.hpp), also if too many
 //                    search: so no P is given up while the goroutine that forked waits for the
 //                    other half without knowing
 //   background       goroutines of background priority, one at a time
 //   give up the P    idle.hpp, I1 to I6
-//   sleep            in the poller until the next timer, if nobody does; else on the M's own note
+//   sleep            in the poller until the next timer, if no thread does; else on the M's own note
 //
 // Each source is a function that returns a goroutine or null.
 //
@@ -74,7 +74,7 @@ inline goroutine* poll_now(machine& m) noexcept {
     ready_apart(*first);
   }
   goroutine* const g = take_global(m);
-  // A select that was told of an event is runnable here: see told_point.
+  // A select that learned of an event is runnable here: see told_point.
   return g != nullptr ? g : take_local(m);
 }
 
@@ -132,7 +132,7 @@ inline goroutine* give_up_p(machine& m, std::int64_t& next_timer) noexcept {
   return nullptr;
 }
 
-/// Waits in the poller until the next timer, unless somebody does already. True: with a P.
+/// Waits in the poller until the next timer, unless another thread does already. True: with a P.
 inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   // No thread can sleep until a moment of a virtual clock.
@@ -151,7 +151,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     scheduler.poll.end_sleep(traits::now());
     return false;
   }
-  // A timer that was armed before begin_sleep() woke nobody in the poller: look once more.
+  // A timer that was armed before begin_sleep() woke no thread in the poller: look once more.
   next_timer = scheduler.first_timer(next_timer);
   std::int64_t delay = -1;
   if (scheduler.clock.is_virtual()) [[unlikely]] {
@@ -194,7 +194,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
         ready_apart(*first);
       }
     } else {
-      // It may compute for long, and nobody sleeps now until the first timer of the Ps that idle.
+      // It may compute for long, and no thread sleeps now until the first timer of the idle Ps.
       m.pending = first;
       if (!scheduler.clock.is_virtual()) {
         scheduler.monitor.wake_for(scheduler.first_timer(timer_heap<traits>::never));

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Forks: work in two halves, of which one is run at once and the other by anybody who has nothing
-// better to do.
+// Forks: work in two halves. The forking goroutine runs one at once; any P that has nothing better to
+// do may run the other.
 //
 // Purpose
-//   Ten nanoseconds for a fork that nobody takes: no goroutine, no allocation, no lock. A goroutine,
-//   with its stack and its switches, is paid for by a theft.
+//   Ten nanoseconds for a fork that no thief takes: no goroutine, no allocation, no lock. Only a theft
+//   pays for a goroutine, with its stack and its switches.
 //
 // Terms
 //   half     the second half of a fork (`forked`): an object on the stack of the goroutine that
@@ -14,7 +14,7 @@
 //   forker   a goroutine inside its outermost fork: its deque (queue/fork_deque.hpp), registered
 //            with the P on which it began, so that others find it. It lies on the goroutine's stack
 //            and goes with it wherever it is resumed.
-//   thief    who takes a half: a P that has nothing to run, which makes a goroutine for it
+//   thief    the taker of a half: a P that has nothing to run, which makes a goroutine for it
 //            (take_forked.hpp); that goroutine, once it has run its half; or a goroutine that waits
 //            for a half of its own (below).
 //
@@ -27,14 +27,14 @@
 //      once that lock is dropped
 //
 // Whom a goroutine helps while it waits
-//   The thief of its half, and nobody else (leapfrogging): what that one has forked since is part of
-//   what is waited for. So the stack grows by no more than the computation would without thieves,
+//   Only the thief of its half (leapfrogging): what that one has forked since is part of what the
+//   goroutine waits for. So the stack grows by no more than the computation would without thieves,
 //   and a lock that the waiting goroutine holds is wanted by none of what it runs but by what would
 //   deadlock anyway. The thief's deque is there as long as the half is not done: a thief leaves its
 //   list after that, and under the list's lock, which the helper holds when it looks. It looks again
-//   when it has claimed an entry: the thief may be done by then, and have forked for somebody else.
-//   A goroutine that has been told to end, or is inside blocking(), helps nobody: what it ran would be
-//   cut short, or could not be cancelled.
+//   when it has claimed an entry: the thief may be done by then, and have forked for another half.
+//   A goroutine that must end, or is inside blocking(), helps no thief: what it ran would be cut short,
+//   or could not be cancelled.
 //   Then it parks. Its P takes another half, or goes on with other goroutines.
 //
 // Stacks
@@ -63,7 +63,7 @@
 // Rejected
 //   Waiting without helping: the P finds the same work, but each theft then costs a goroutine for the
 //   thief and a switch for the owner.
-//   Helping anybody: a goroutine that holds a mutex runs a stranger that wants it.
+//   Helping any forker: a goroutine that holds a mutex runs a stranger that wants it.
 //   A goroutine for each second half, made when it is forked: 500 ns (numbers of spawn).
 //
 // Sources: Frigo, Leiserson and Randall 1998 (work first); Wagner and Calder 1993 (leapfrogging).
@@ -317,7 +317,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool take_back_or_join(forker& own, forked& half) n
       return true;
     }
   }
-  // One that has been told to end would cut short what is not its own. And what ends a part ends this
+  // A goroutine that must end would cut short what is not its own. And what ends a part ends this
   // goroutine only if that is what becomes of the half.
   while (!own.g.exiting) {
     forked* const part = steal_back(own, half);

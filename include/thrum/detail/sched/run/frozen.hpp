@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
+// The holder of a P stands still while another thread looks at all stacks: see watch/freeze.hpp.
 //
 // It notes down its own callers before it waits, if it has a goroutine. It may have been
 // interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
@@ -53,7 +53,7 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   if (!freeze_state::is_frozen(phase)) {
     return;
   }
-  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process nobody looks
+  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process no thread looks
     note_callers(m);
   }
   // [fz.phase >] release: the callers, to the thread that freezes.
@@ -61,7 +61,7 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   freeze.wait(phase);
 }
 
-/// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
+/// For an M that has just been given a P: a freeze counts a P without a holder as stopped.
 inline void wait_if_frozen(machine& m) noexcept {
   traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
   // relaxed: ordered by the fence of [fz.phase]

@@ -55,8 +55,8 @@ using namespace base::orders;
 
 /// What came of an attempt to take a waiter out of its object.
 enum class withdrawal : std::uint8_t {
-  busy,     // somebody holds the object's lock
-  refused,  // somebody has released the waiter, or is about to
+  busy,     // another thread holds the object's lock
+  refused,  // another thread has released the waiter, or is about to
   done,     // it is out, and ours to wake
 };
 
@@ -94,7 +94,7 @@ class basic_gate {
       outcome = attempt();  // GA1: it only tries for the lock
     }
     expected = state::inside;
-    // A waiter that is out will not be released by anybody: no other visitor may come after us.
+    // If the waiter is out, no thread will release it: no other visitor may come after us.
     // [gate.word >] release: our last look at the object; sees: shut_slow. relaxed: it was shut
     // meanwhile
     if (outcome == withdrawal::done ||

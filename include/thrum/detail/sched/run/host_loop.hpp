@@ -13,12 +13,12 @@
 // call is one that lasts (run_for, run_until_idle): a slice of that may be long, so poll(), and a
 // thread that waits for something else, leave it to the other Ms. A goroutine that may not run here
 // (bound to another thread, or off to a call that blocks) goes to the global queue, where they find it
-// and no host takes it. Of what it leaves to them while it counts as one that searches nobody is told;
-// so when it ends its search in vain (end_vain_search), an M is, and it is not enough that it looks once
-// more itself. Another host is not: it would find no more, and wake this one, and so on while all Ps
-// compute. If no P idles, the request for a search stands, and as long as it does hosts rest for a
-// millisecond at a time (host_patience_ns). For the same reason a request for a search (need_spinning) makes a searcher of the host that
-// takes it: if it finds nothing that it may run, the request stands again.
+// and no host takes it. While a host searches, it wakes no M for work that it leaves to them. So when
+// its search finds nothing (end_vain_search), it must wake one M; searching again by itself is not
+// enough. It never wakes another host: that one would find nothing either and wake this one, and so on
+// while all Ps compute. If no P idles, the request for a search remains; while it does, hosts rest for
+// 1 ms at a time (host_patience_ns). For this reason a host that takes a request for a search
+// (need_spinning) becomes a searcher: if it finds nothing that it may run, the request is made again.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
 // goroutine that calls the library is asked to give way when its slice, or the host's time, is over
@@ -96,7 +96,7 @@ inline std::size_t count_ready(runtime_scheduler& scheduler) noexcept {
   return n;
 }
 
-/// Runs what is ready now: a slice of each, if nobody else comes first. Returns how many slices.
+/// Runs what is ready now: a slice of each, unless another thread takes it first. Returns how many slices.
 inline std::size_t poll_host(host_thread& h) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
   const host_call call(h);
@@ -169,9 +169,9 @@ struct host_rest {
     }
     return true;
   }
-  /// Until when it may sleep, at most until `deadline`: if no thread sleeps in the poller, perhaps nobody
-  /// else sees to the timers of a P whose holder computes. Once it is registered: who arms one from here
-  /// on wakes a host.
+  /// Until when it may sleep, at most until `deadline`. If no thread sleeps in the poller, perhaps only this
+  /// host sees to the timers of a P whose holder computes. Call it once the host is registered: a thread
+  /// that arms a timer from then on wakes a host.
   static std::int64_t until(host_thread& h, std::int64_t deadline) noexcept {
     runtime_scheduler& scheduler = scheduler_of(h);
     return scheduler.poll.somebody_sleeps() ? deadline : scheduler.first_timer(deadline);

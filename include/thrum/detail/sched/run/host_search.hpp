@@ -97,7 +97,7 @@ inline void lay_down(host_thread& h) noexcept {
   if (gave) {
     scheduler.wake_processor();
   } else if (scheduler.poller.descriptors() != 0 && !scheduler.poll.somebody_sleeps()) {
-    scheduler.wake_m();  // somebody has to be there, for those that goroutines wait for here
+    scheduler.wake_m();  // an M must sleep in the poller: it has descriptors
   }
   if (when != timer_heap<traits>::never) {
     scheduler.wake_for_timer(when);
@@ -111,7 +111,7 @@ inline bool may_run_on(const machine& m, const goroutine& g) noexcept {
   return (g.flags & g_off_host) == 0 && ((g.flags & g_bound) == 0 || g.bound == &m);
 }
 
-/// It is somebody else's.
+/// Queues a goroutine that this host may not run where another thread takes it.
 inline void pass_on(machine& m, goroutine& g) noexcept {
   if ((g.flags & g_on_host) != 0) {
     ready_on_host(g);
@@ -127,8 +127,8 @@ inline goroutine* take_global_for_host(machine& m) noexcept {
                         : global.take([&](const goroutine& g) { return may_run_on(m, g); });
 }
 
-/// Half of what another P has queued, and its due timers, as a thief; runnext only for an M that
-/// was woken because nobody idles.
+/// Half of what another P has queued, and its due timers, as a thief; runnext only if the host spins:
+/// then it was woken because no P idled.
 inline goroutine* steal_for_host(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   const unsigned live = scheduler.ps.live();

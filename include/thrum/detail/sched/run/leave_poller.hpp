@@ -1,31 +1,31 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a thread does that leaves the poller with a goroutine, and who looks there meanwhile.
+// What a thread does that leaves the poller with a goroutine, and which thread polls meanwhile.
 //
 // Purpose
-//   One thread sleeps in the poller. If it finds one goroutine it runs that, and wakes nobody: to wake
-//   a thread costs more than most goroutines take that wait for an event. But one that computes for
-//   8 ms would let every event of these 8 ms wait, though a P idles beside it. (In Go they wait until
+//   One thread sleeps in the poller. If it finds one goroutine, it runs that and wakes no thread: a wake
+//   costs more than most goroutines run after an event. But a goroutine that computes for 8 ms would let
+//   every event of these 8 ms wait, though a P idles beside it. (In Go they wait until
 //   the goroutine ends, or until the monitor looks, 10 ms after the last look.)
 //
-// Who looks
+// Which thread polls
 //   If the goroutine has computed for long before, an idle P is sent to the poller at once. It finds
-//   nothing, and sleeps there. How often that is done the goroutine has to earn: from the moment
-//   when it leaves the poller to its next wait for an event, if that is in the same slice, each
-//   100 us are one wake, which costs 16 us (queue/idle.hpp): at most a sixth of what the goroutine
-//   computes. It keeps 4 wakes at most. So one that computes for long at every fifth event is covered
+//   nothing, and sleeps there. The goroutine has to earn these wakes. Between leaving the poller and
+//   its next wait for an event, if that is in the same slice, each 100 us earn one wake. A wake costs
+//   16 us (queue/idle.hpp): at most a sixth of what the goroutine computes. It keeps 4 wakes at most.
+//   So one that computes for long at every fifth event is covered
 //   each time. A thread that the system kept off its CPU looks like one that computed; on a busy
 //   machine two goroutines that answer each other through pipes wake a third thread for that in every
 //   thirtieth round, and with 8 wakes it would be every seventh.
-//   Others have earned nothing: those that are new, have waited for something else since the poller
-//   found them, have lost their slice or are bound to a thread, and those that a select was told of.
-//   Of them the monitor sees that nobody has looked for half a millisecond, and sends the P. Once that
-//   has happened its rounds are a millisecond at most for a second.
+//   Other goroutines have earned nothing: they are new, have waited for something else since the poller
+//   found them, have lost their slice, are bound to a thread, or woke in a select. For them the monitor
+//   sees that no thread has polled for 0.5 ms, and sends the P. After that its rounds last at most 1 ms
+//   for a second.
 //
-// Rejected: a few wakes after each time in which nobody had looked, whoever left the poller then.
-// Goroutines that answer at once used them up, and beside one that computes for 8 ms in each 10 a
-// tenth of them waited for 4 to 8 ms, as they do in Go.
+// Rejected: a few wakes for any goroutine that leaves the poller, after a time in which no thread had
+// polled. Goroutines that answer at once used them up. Beside a goroutine that computes for 8 ms in
+// each 10, a tenth of them waited for 4 to 8 ms, as they do in Go.
 #ifndef THRUM_DETAIL_SCHED_RUN_LEAVE_POLLER_HPP
 #define THRUM_DETAIL_SCHED_RUN_LEAVE_POLLER_HPP
 

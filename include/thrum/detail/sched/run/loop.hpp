@@ -77,7 +77,7 @@ inline goroutine* first_goroutine(machine& m) noexcept {
   return find_work(m);
 }
 
-/// Whether another search would find something, or has to wait where nobody does.
+/// Whether another search would find something, or must wait in the poller, where no thread does.
 inline bool has_work_for_another(runtime_scheduler& scheduler) noexcept {
   return scheduler.has_queued_work() || scheduler.poller_is_wanted();
 }

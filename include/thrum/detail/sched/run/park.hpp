@@ -207,7 +207,7 @@ THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool can
   }
   // [s.stop >] release: the linked point, to the thread that stops the runtime.
   g.withdrawable.store(&point, release);
-  // If it cannot be withdrawn, somebody is about to wake it.
+  // If it cannot be withdrawn, a waker is about to wake it.
   if (!must_exit(m) || point.withdraw(point, true) != withdrawal::done) [[likely]] {
     return true;
   }
@@ -217,7 +217,7 @@ THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool can
   return false;
 }
 
-/// And the last: why it has ended.
+/// The second half of a wait, after the goroutine was woken. Returns why the wait has ended.
 THRUM_INLINE wake_cause end_wait(goroutine& g, wait_point& point, bool cancellable) noexcept {
   const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
   if (cancellable) {
@@ -375,7 +375,7 @@ THRUM_COLD inline machine& yield_asked(machine& m) noexcept {
   return m;
 }
 
-/// One that yields and finds nobody has had a turn: there may be something in the background.
+/// Counts a turn of a goroutine that yields and finds no other: the background's turn must come, too.
 THRUM_COLD inline void count_turn(processor& p) noexcept { begin_slice(p); }
 
 /// The running goroutine gives way and lets g0 choose.
@@ -455,7 +455,7 @@ THRUM_INLINE void leave_at_once(machine& m) noexcept {
   leave_scheduler(m);
 }
 
-/// The cooperative preemption point at the end of an operation: a load and a branch when nobody
+/// The cooperative preemption point at the end of an operation: a load and a branch when no thread
 /// asks for the P, nothing on a foreign thread.
 inline void preemption_point(section& here) noexcept {
   machine* const m = here.m();

@@ -31,7 +31,7 @@ inline void push_to_ring(machine& m, goroutine& g) noexcept {
   }
 }
 
-/// The P spends a credit on waking an idle P for its runnext, if somebody idles and nobody spins.
+/// Spends a credit of the P on waking an idle P for its runnext, if one idles and too few Ms spin.
 inline void wake_for_runnext(machine& m) noexcept {
   auto& credit = m.p->wake_credit;
   // relaxed: only a heuristic; thieves and the monitor may overwrite it
@@ -47,7 +47,7 @@ inline void wake_for_runnext(machine& m) noexcept {
 THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.visitors_from_outside.enter();
   if (!g.bound->as_host->inbox.push(g)) {
     g.bound = nullptr;
@@ -72,7 +72,7 @@ THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
   scheduler.visitors_from_outside.leave();
 }
 
-/// To the tail of the ring, with a wake-up if an idle P may take it.
+/// Puts g at the tail of the ring and wakes an idle P that may take it.
 THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
   push_to_ring(m, g);
   if (m.scheduler->has_other_ps()) {
@@ -94,7 +94,7 @@ THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
   }
 }
 
-/// The same. `next`: as above; else it goes behind the others.
+/// Makes g runnable on the P that m holds: with `next` as by ready_next, else behind the others.
 inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   if (next) {
     ready_next(m, g);
@@ -116,15 +116,15 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   }
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.visitors_from_outside.enter();
   scheduler.global.push_back(g);
   scheduler.wake_processor();
   scheduler.visitors_from_outside.leave();
 }
 
-/// Makes goroutines of one runtime runnable, in their order: the first one next. From any thread;
-/// their status says so already. From here on they may run, end, and be gone.
+/// Makes goroutines of one runtime runnable, in their order: the first one next. Their status says so
+/// already. Any thread may call it. They may run, end and be gone before it returns.
 inline void ready_all(runtime_scheduler& scheduler,
                       base::intrusive_queue<goroutine>&& gs) noexcept {
   machine* const m = current_m();
@@ -147,8 +147,8 @@ inline void ready_all(runtime_scheduler& scheduler,
   }
 }
 
-/// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.
-/// From here on the goroutine may run, end, and be gone.
+/// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread may
+/// call it. The goroutine may run, end and be gone before it returns.
 inline void ready(goroutine& g, bool next = true) noexcept {
   machine* const m = current_m();
   if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {

@@ -32,7 +32,7 @@ THRUM_INLINE machine* m_of(const runtime_scheduler& scheduler, machine* m) noexc
   return m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? m : nullptr;
 }
 
-/// The same of the calling M. Inside; timers call it on g0.
+/// The calling M if it holds a P of that scheduler, else null. Inside; timers call it on g0.
 inline machine* m_of(const runtime_scheduler& scheduler) noexcept {
   return m_of(scheduler, current_m());
 }
@@ -73,7 +73,7 @@ THRUM_INLINE goroutine* take_g(runtime_scheduler& scheduler, machine* m,
   return refill_free_list(*m);
 }
 
-/// A dead G of those that idle Ps keep to themselves, or null; the others of them are the pool's from then on.
+/// Takes a dead G of those that idle Ps keep to themselves, or null; gives their others to the pool.
 THRUM_COLD inline goroutine* take_from_idle_ps(runtime_scheduler& scheduler) noexcept {
   base::intrusive_queue<goroutine> all;
   {
@@ -85,8 +85,9 @@ THRUM_COLD inline goroutine* take_from_idle_ps(runtime_scheduler& scheduler) noe
   return g;
 }
 
-/// A G where take_g gives none because stacks come from hooks: a fresh one, or, if there is no memory for it, one
-/// from further away. Null: there is none, or there are no hooks. Goes outside meanwhile (SC2), so that the caller may be on another M afterwards.
+/// A G where take_g gives none because stacks come from hooks: a fresh one, or, if there is no memory for
+/// it, one that an idle P keeps. Null: there is none, or there are no hooks. Goes outside meanwhile (SC2):
+/// afterwards the caller may be on another M.
 THRUM_COLD inline goroutine* make_g(section& here, runtime_scheduler& scheduler,
                                     std::uint8_t size_class) {
   goroutine* g = nullptr;

@@ -11,8 +11,8 @@
 // State: one word.
 //   0        no wait, no request
 //   a point  the call waits there
-//   looking  requested; whoever requested it may still look at the point that it found
-//   told     requested, and it looks at nothing any more
+//   looking  requested; the requester may still look at the point that it found
+//   told     requested, and the requester looks at nothing any more
 //
 // The two sides
 //   waiter      under the lock of its object, once its point is linked: 0 -> point. If that fails,
@@ -46,17 +46,17 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 template <class Traits, class Point>
 class basic_stop_watch {
  public:
-  /// By the waiter, under the lock of its object. False: it was requested before.
+  /// Shows the waiter's point, under the lock of its object. False: the stop was requested before.
   bool show(Point& point) noexcept {
     std::uintptr_t expected = idle;
     // [stop.word >] release: the point, to the requester. relaxed: nothing is read of it
     return word_.compare_exchange_strong(expected, address_of(point), release, relaxed);
   }
 
-  /// By the waiter, when it runs again: nobody looks at the point any more.
+  /// Called by the waiter when it runs again. Afterwards the requester looks at the point no more.
   void hide(Point& point) noexcept {
     std::uintptr_t expected = address_of(point);
-    // relaxed: nobody has seen the point
+    // relaxed: no requester has seen the point
     if (word_.compare_exchange_strong(expected, idle, relaxed, relaxed)) {
       return;
     }
@@ -66,8 +66,8 @@ class basic_stop_watch {
     }
   }
 
-  /// By the requester, once. end_wait(point) says whether it took the point out. Returns that point,
-  /// which the caller wakes; else null.
+  /// Called by the requester, once. end_wait(point) says whether it took the point out. Returns that
+  /// point, which the caller wakes; else null.
   template <class EndWait>
   Point* request(EndWait end_wait) noexcept {
     // [stop.word <] acquire: the point.

@@ -77,8 +77,8 @@ THRUM_INLINE void arrive(machine& m, base::stack_context& here) noexcept {
   THRUM_ASSERT(LR3, count_held_locks() == 0);
 }
 
-/// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
-/// switches back: the M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
+/// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when a thread
+/// switches back: its M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
 THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit, void* argument,
                             bool for_good = false) noexcept {
   goroutine& g = *m.g;

@@ -31,8 +31,8 @@ inline bool global_turn(const processor& p) noexcept {
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
 /// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
-/// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
-/// on with a slice of its own if nobody waits.
+/// what waits on this P or in the global queue goes first, and `heir` behind the others. If no
+/// goroutine waits, `heir` continues with a slice of its own.
 THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexcept {
   processor& p = *m.p;
   p.inheritances_left = traits::most_inheritances;
@@ -108,7 +108,7 @@ inline void end_slice(machine& m) noexcept {
   begin_slice(*m.p);
 }
 
-/// Whether nobody has polled for so long that a P that has other work should.
+/// Whether no thread has polled for so long that a P that has other work should.
 inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
   if (scheduler.poller.descriptors() == 0) {
     return false;
@@ -154,7 +154,7 @@ THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
   shuffle(all, random);
   if (!all.empty()) {
     scheduler.background.append(static_cast<decltype(all)&&>(all));
-    scheduler.wake_processor();  // who looked meanwhile has seen none of them
+    scheduler.wake_processor();  // a P that looked meanwhile has seen none
   }
 }
 

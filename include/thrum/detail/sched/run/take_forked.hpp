@@ -21,9 +21,9 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// The oldest half that some goroutine offers, of those that began to fork on the same P as it;
-/// null if there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
-/// F3: before anybody can see that it is gone, taken(half) is called.
+/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
+/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
+/// F3: calls taken(half) before another thread can see that the half is gone.
 template <class F>
 forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
                      F taken) noexcept {
@@ -83,7 +83,7 @@ inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
   return largest;
 }
 
-/// A goroutine that will run a half and has none yet, so that nobody knows it. Null: there is no memory.
+/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
 inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint8_t size_class) noexcept {
   goroutine* const g = take_g(scheduler, m, size_class);
@@ -117,8 +117,8 @@ inline void give_to_helper(forked& half, goroutine& helper) noexcept {
   helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
 }
 
-/// A goroutine that is to run a half which somebody offers, and is in no queue; null if nobody does, or
-/// if there is no memory: then its owner will run it. `m` as from m_of.
+/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
+/// or there is no memory: then the half's owner will run it. `m` as from m_of.
 inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint32_t anywhere) noexcept {
   for (;;) {

@@ -17,18 +17,18 @@
 //   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
 //   one of them wins, under that lock.
 //
-// What keeps the object alive while somebody withdraws a point from it
+// What keeps the object alive while another thread withdraws a point from it
 //   The point is linked: the object has a waiter. From W3 on the object may be destroyed, although
 //   the waiter does not run yet: so W3 settles the point, which shuts its gate (gate.hpp) while the
 //   object is locked. The two go through that gate before they touch the object, and after settle()
 //   none is there or will come.
 //
-// What keeps a wait point alive while somebody withdraws it
+// What keeps a wait point alive while another thread withdraws it
 //   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
 //   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
 //   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
-//   shutdown's lock if it sees the announcement. The same pair of fences makes sure that a
-//   goroutine that parks while the shutdown begins is seen by it or sees it. The waiter's side
+//   shutdown's lock if it sees the announcement. By this pair of fences, too, a goroutine that parks
+//   while the shutdown begins sees the shutdown or is seen by it. The waiter's side
 //   costs a store and a load; a claim word that every wake-up must win would cost a locked
 //   instruction each.
 //
@@ -74,11 +74,11 @@ struct wait_point : base::list_node<wait_point> {
   using withdraw_function = withdrawal (*)(wait_point&, bool locked) noexcept;
 
   wait_point() = default;
-  /// Of a goroutine that waits on `on`, from which `take_out` withdraws it.
+  /// The point of a goroutine that waits on `on`, from which `take_out` withdraws it.
   wait_point(goroutine* waits, void* on, withdraw_function take_out) noexcept
       : g(waits), withdraw(take_out), object(on) {}
 
-  goroutine* g = nullptr;  // null: an OS thread, or what is told
+  goroutine* g = nullptr;  // null: an OS thread, or a told_point
   atomic<wake_cause> cause{wake_cause::none};
   basic_gate<traits> gate;
   withdraw_function withdraw = nullptr;
@@ -88,9 +88,9 @@ struct wait_point : base::list_node<wait_point> {
   os::note note;                         // for an OS thread
 };
 
-/// Behind which nobody waits: to wake it is to call its function, without a lock. So one who waits on
-/// a channel can be told what happens to an object that is none. As of any point, its owner takes it
-/// out under the object's lock; and if it is not in any more, waits until the function was called.
+/// A point without a waiter: to wake it is to call its function, without a lock. So an object that is no
+/// channel can report an event to a goroutine that waits on a channel. Its owner takes it out under the
+/// object's lock, as any point. If the point is out already, the owner waits until the function was called.
 struct told_point : wait_point {
   using tell_function = void (*)(told_point&) noexcept;
   /// Null: an ordinary point after all.
@@ -124,8 +124,8 @@ struct selection_state {
     return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win <] acquire: no hurry
   }
 
-  /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
-  /// may win, for the winner makes it runnable.
+  /// `self.object` is a lock that the waiter holds until it has left its stack. Before that no thread
+  /// may win, for the winner makes the waiter runnable.
   template <class Lock>
   static withdrawal withdraw(wait_point& self, bool locked) noexcept {
     if (!locked) {
@@ -163,15 +163,15 @@ THRUM_INLINE void prefetch_waiter(const wait_point& point) noexcept {
   __builtin_prefetch(at - 256, 1);
 }
 
-/// W3 and WP1, under the object's lock: the waiter is released, and nobody enters the object on its
-/// behalf any more.
+/// W3 and WP1, under the object's lock: releases the waiter. Afterwards no visitor enters the object on
+/// its behalf.
 THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
   // relaxed: read by the waiter after wake(); by the stop, ordered by the fence of [s.gate] in shut
   point.cause.store(cause, relaxed);
   point.gate.shut();
 }
 
-/// The same for a point that has won its selection.
+/// W3 and WP1 for a point that has won its selection: releases the waiter, and shuts the selection's gate.
 THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept {
   // relaxed: read by the waiter after wake(); the stop looks at the winner
   point.cause.store(cause, relaxed);
@@ -185,7 +185,7 @@ inline bool is_settled(const wait_point& point) noexcept {
                                     : point.cause.load(relaxed) != wake_cause::none;
 }
 
-/// Ends a wait whose time is over, unless somebody else has ended it or is about to.
+/// Ends a wait whose time is over, unless another thread has ended it or is about to.
 inline bool withdraw_in_time(wait_point& point) noexcept {
   // A selection has been left to others by now (its timer is armed after that, a thread has
   // unlocked all), so it can be won without a look at any object.

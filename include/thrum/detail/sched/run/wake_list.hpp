@@ -9,11 +9,11 @@
 // goroutines run from. wait_list::take_all_if walks from both ends at once, so that two loads are
 // under way.
 //
-// OS threads, which wait for a note, and what is told are kept in a chain of wait points and woken one by one; so are
-// all goroutines if they belong to several runtimes.
+// OS threads, which wait for a note, and told points are kept in a chain of wait points and woken one by
+// one. All goroutines are woken one by one, too, if they belong to several runtimes.
 //
 // Invariant
-//   WL1  a point in a list is settled, and in no list of an object: nobody else looks at it. So the
+//   WL1  a point in a list is settled, and in no list of an object: no other thread looks at it. So the
 //        links of the point, and the queue link of its goroutine, are free to use until it is woken.
 //
 // Tried and rejected: waking each in turn, which touches every wait point and every goroutine a
@@ -41,7 +41,7 @@ class wake_list {
 
   bool empty() const noexcept { return goroutines_.empty() && threads_ == nullptr; }
 
-  /// Under the lock of the object, once the point is settled. Null is nobody.
+  /// Adds a settled point, under the lock of its object. Null: adds none.
   void push_back(wait_point* point) noexcept {
     if (point == nullptr) {
       return;
