@@ -137,7 +137,7 @@ class process_exit {
   static constexpr std::int64_t long_patience_ns = 2'000'000'000;
   static constexpr std::int64_t courtesy_ns = 5'000'000;
 
-  /// It runs, or will without anybody's doing.
+  /// Whether the thread runs, or will run without help of another thread.
   static bool computes(const os::thread_ref& thread) noexcept {
     const os::thread_look seen = thread.look();
     return seen == os::thread_look::computes || seen == os::thread_look::in_fault;

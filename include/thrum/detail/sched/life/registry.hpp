@@ -21,7 +21,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class registry {
  public:
-  /// From now on others find it. Not inside a section.
+  /// Adds a scheduler: use() and visit() find it from now on. Not inside a section.
   static void add(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.registered.number_ = ++all().count;
@@ -36,7 +36,7 @@ class registry {
     os::this_threads_exit_watch().watch(&before_exit);
   }
 
-  /// From now on use() refuses.
+  /// Makes use() refuse this scheduler from now on.
   static void retire(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.registered.is_retired_ = true;
@@ -70,7 +70,7 @@ class registry {
     }
   }
 
-  /// It is complete: for_each finds it from now on.
+  /// Declares a scheduler complete: for_each finds it from now on.
   static void show(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.registered.is_shown_ = true;
@@ -93,7 +93,7 @@ class registry {
     }
   }
 
-  /// Waits until nobody looks at it any more. Not inside a section.
+  /// Takes a scheduler out, and waits until no thread looks at it any more. Not inside a section.
   static void remove(runtime_scheduler& scheduler) noexcept {
     {
       scoped guard(all().lock);
@@ -174,7 +174,7 @@ class registry {
     return nullptr;
   }
 
-  /// In a child process, which has none of the threads: a thread that enters a scheduler is told.
+  /// In a child process, which has none of the threads: marks each scheduler for threads that enter it.
   static void after_fork() noexcept {
     all().lock.abandon();
     poll_table::after_fork();

@@ -10,9 +10,9 @@
 //              and what is bound to a host that has no thread ends on any
 //   close      end the threads (runtime_scheduler::close)
 //
-// Why nobody is missed: a goroutine publishes its wait point and then reads `stopping`; the stopper
-// writes `stopping`, passes a heavy fence, and then reads the published points. Whichever comes
-// first, one of them sees the other. If the point is published but its goroutine has not left its
+// Why no goroutine is missed: it publishes its wait point and then reads `stopping`; the stopper
+// writes `stopping`, passes a heavy fence, and then reads the published points. In either order one
+// of them sees the other. If the point is published but its goroutine has not left its
 // stack yet, its object is still locked, and withdraw waits for that.
 //
 // Why no point is used after its end, and no object after its: see wait_point.hpp.
