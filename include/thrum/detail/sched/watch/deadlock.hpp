@@ -7,12 +7,12 @@
 // dead when at one moment
 //   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started
 //     or is inside a blocking call
-//   - no timer is armed and nobody waits for a descriptor
+//   - no timer is armed and no goroutine waits for a descriptor
 //   - the process has no threads that might still do something: only Ms, the monitor, and the
 //     threads that wait in run()
 // A moment: the monitor looks whether all is quiet, counts the threads of the process, and looks
 // once more. If nothing has run in between, then what it counted was there while all was quiet; and
-// a thread that was gone by then cannot have readied anybody.
+// a thread that was gone by then cannot have readied a goroutine.
 //
 // What is not seen: two threads, one of them foreign, that wait for each other.
 //
@@ -82,7 +82,7 @@ inline bool main_lives(runtime_scheduler& scheduler) noexcept {
   constexpr goroutine_id first = 1;
   bool lives = false;
   scheduler.pool->for_each([&](goroutine& g) {
-    const g_status status = g.status.load(relaxed);  // relaxed: quiet, nobody changes it
+    const g_status status = g.status.load(relaxed);  // relaxed: quiet, no thread changes it
     lives = lives || (g.id == first && status != g_status::dead && status != g_status::idle);
   });
   return lives;

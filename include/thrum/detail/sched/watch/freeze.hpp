@@ -5,7 +5,7 @@
 //
 // Every P is asked, as for preemption; its holder waits, with it, at the next place where it
 // attends to what is asked: between two goroutines, at the end of an operation, or in the handler
-// of a signal. A P that nobody holds needs no asking: a thread that takes it comes by such a place
+// of a signal. A P without a holder needs no asking: a thread that takes it comes by such a place
 // before it switches to a goroutine. So when every P that is held has a waiting holder, no
 // goroutine is switched to or leaves its stack until the end of the freeze.
 //
@@ -63,7 +63,7 @@ class [[nodiscard]] freezer {
   freezer(const freezer&) = delete;
   freezer& operator=(const freezer&) = delete;
 
-  /// Whether everybody has stopped.
+  /// Whether all holders of Ps have stopped.
   bool complete() const noexcept { return complete_; }
 
   /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.

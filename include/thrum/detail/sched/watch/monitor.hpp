@@ -10,10 +10,10 @@
 //              away if that does not help (retake.hpp)
 //   share      a P that has run others for long is asked for a turn of a background goroutine, and one
 //              that runs such a goroutine makes room sooner than others (background.hpp)
-//   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
-//              unless somebody sleeps in the poller until then
-//   poller     if everybody has left it for goroutines that compute, an idle P goes there
-//              (leave_poller.hpp); if nobody can, the monitor looks itself after 10 ms
+//   timers     a busy P is asked to run its timers when one is due; an idle one is woken for it, too,
+//              unless a thread sleeps in the poller until then
+//   poller     if all threads have left it for goroutines that compute, an idle P goes there
+//              (leave_poller.hpp); if none can, the monitor polls itself after 10 ms
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
 //              has been idle for a time slice, and its owner has come to none meanwhile
@@ -22,9 +22,9 @@
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
 //
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
-// never beyond the next timer of a busy P; 1 ms at most for a second after it has found that everybody
+// never beyond the next timer of a busy P; 1 ms at most for a second after it has found that all threads
 // had left the poller. When every P has been idle for a round of the longest kind, it sleeps until a P
-// leaves the idle list: an idle runtime wakes nobody.
+// leaves the idle list: an idle runtime wakes no thread.
 #ifndef THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
 #define THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
 
@@ -68,7 +68,7 @@ class monitor {
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
   void look_at_reserve() noexcept;
 
-  /// Sends an idle P to the poller that everybody has left; polls when no thread has for 10 ms.
+  /// Sends an idle P to the poller that all threads have left; polls when no thread has for 10 ms.
   void look_at_poller(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
   void sleep_while_idle(liveness alive) noexcept;
@@ -82,7 +82,7 @@ class monitor {
     // After the plan was made; a thread that leaves the poller reads it after end_sleep.
     return !scheduler_.poll.somebody_sleeps();
   }
-  /// The same, and an idle P is there to run them.
+  /// Whether the timers of idle Ps need us, and an idle P is there to run them.
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
@@ -112,13 +112,13 @@ class monitor {
 
   /// Looks at one P; true if something had to be done.
   bool look_at(processor& p, std::int64_t now) noexcept;
-  /// The P of a host, which nobody takes: see run/host_loop.hpp.
+  /// Looks at the P of a host, which no thread takes away: see run/host_loop.hpp.
   void look_at_host(host_thread& h, std::int64_t now) noexcept;
   /// What others can have of it.
   void relieve(processor& p, bool due) noexcept;
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(processor& p) noexcept;
-  /// Whether something waits on a P, and somebody has looked for an idle one in vain.
+  /// Whether something waits on a P, and a thread has looked for an idle one in vain.
   bool is_wanted_elsewhere() noexcept {
     bool waits = false;
     if (scheduler_.idle.spinner_wanted()) {
@@ -277,7 +277,7 @@ inline void monitor::wait_for_round() noexcept {
   }
   scheduler_.monitor.plan(now + delay);
   scheduler_.for_each_live_p([&](processor& p) {
-    // A busy P's timers need us, and all if nobody sleeps in the poller.
+    // A busy P's timers need us; if no thread sleeps in the poller, those of all Ps do.
     // relaxed: a guess is enough
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
@@ -309,7 +309,7 @@ inline void monitor::sleep_while_idle(liveness alive) noexcept {
   }
   if (all && !scheduler_.has_forks() && !closing()) {
     if (alive == liveness::by_others) {
-      constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
+      constexpr std::int64_t second = 1'000'000'000;  // the end of those threads is not reported
       static_cast<void>(scheduler_.monitor.sleep_for(second));
     } else {
       scheduler_.monitor.sleep();

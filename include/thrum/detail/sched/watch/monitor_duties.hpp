@@ -27,8 +27,8 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
   if (due && scheduler_.idle.idle_ps() != 0) {
-    // An M that searches runs the due timers of every P. Of this one the thread in the poller may not
-    // know: a P whose M looks for work tells nobody of its timers, and may then find what computes.
+    // An M that searches runs the due timers of every P. The thread in the poller may not know this one:
+    // an M that looks for work announces no timers of its P, and may then find a CPU-bound goroutine.
     scheduler_.wake_for_timer(due_at);
   }
   if (status != p_status::running && status != p_status::syscall) {
@@ -166,7 +166,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
     p.seen.syscall_when = now;
     return false;
   }
-  // Nobody wants it: nothing is queued here, and others are there to take what may come.
+  // No thread needs this P: nothing is queued here, and others are there to take what may come.
   constexpr std::int64_t longest_ns = 10'000'000;
   if (p.queue.empty() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
       now - p.seen.syscall_when < longest_ns) {

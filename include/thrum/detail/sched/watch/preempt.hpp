@@ -22,7 +22,7 @@
 // Why it cannot deadlock: no thread has to be made for a lock holder to run again. A goroutine that
 // needs malloc's lock, held by another one in H5, blocks; the monitor takes its P (retake.hpp); the
 // M that gets the P finds the holder in the global queue. If there is no M at H2, the goroutine
-// keeps its P. One idle M more than needed is asked for each time, and nobody waits for it.
+// keeps its P. If no M is spare, H2 asks for one for the next time, and no thread waits for it.
 //
 // Which M: a system wakes a thread on the CPU where it went to sleep, even if that one is busy and
 // the one that we leave is idle, and may see it milliseconds later: ten loops on two CPUs lost 8 %.
@@ -130,7 +130,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
         here.slept = here.give_up(here.m);
         if (here.slept) {
           here.m.scheduler->wait_for_p(here.m);
-          // Here, as somebody may look at this frame until the freeze has ended.
+          // Here, as another thread may look at this frame until the freeze has ended.
           traits::light_fence();  // [fz.phase =] as in wait_if_frozen
           wait_while_frozen(here.m);
         }
@@ -254,7 +254,7 @@ inline bool hand_over(machine& m) noexcept {
   return true;
 }
 
-/// The same for a thread that lost its P while it blocked, and computes again. False: not now.
+/// H3 for a thread that lost its P while it blocked, and computes again. False: not now.
 inline bool stop_without_p(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   {

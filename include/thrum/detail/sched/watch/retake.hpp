@@ -8,7 +8,7 @@
 //   from either: by a signal from the one (preempt.hpp), without one from the other, whose call
 //   would fail with EINTR.
 //
-// Taking a P from a thread that blocks in a call that nobody announced
+// Taking a P from a thread that blocks in a call that its goroutine did not announce
 //   R1  retake = wanted; heavy fence, for the thread of this M alone
 //   R2  inside? it runs again: give up. Else it will see `wanted` before it enters
 //   R3  wanted -> decided; fails if it has entered and kept its P
@@ -226,7 +226,7 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
   }
   seen.changes = 0;
   sooner(next_look, now < allowed ? allowed : now + traits::blocked_ns);
-  // To interrupt a thread is to look at it: that comes first, and tells as much if it is not refused.
+  // An interrupt comes before a look: if the system does not refuse it, it tells as much.
   if (now >= allowed) {
     ask(p, now, since);
     if (scheduler_.config().interrupts && interrupt(m, most_tries)) {
