@@ -9,8 +9,8 @@
 // IO1  the goroutine does not return before its operation is done: until then the system may write
 //      into the buffer.
 //
-// Who watches the side (poll_watch.hpp) is told nothing of it: what it has taken is not there for
-// others, and of what it has left the system tells them.
+// A watcher of the side (poll_watch.hpp) learns nothing of it: others cannot have what it has taken,
+// and the system reports to them what it has left.
 #ifndef THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
 #define THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
 
@@ -29,7 +29,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 struct io_operation : netpoll::operation {
   spin_lock* lock = nullptr;      // over the members below, and `*waiter`
-  wait_point** waiter = nullptr;  // where the one stands that waits for it; null there: nobody
+  wait_point** waiter = nullptr;  // where its waiter is noted; null there: none waits
   std::int64_t result = 0;
   bool done = false;
 

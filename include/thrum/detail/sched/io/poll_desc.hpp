@@ -8,8 +8,8 @@
 //   poll_wait.hpp.
 //
 // Two sides, reading and writing. Each has one user at a time (others wait for their turn), and
-// only the user waits for readiness. An edge that finds nobody waiting leaves `ready` behind, which
-// the next wait consumes.
+// only the user waits for readiness. An edge that finds no waiter leaves `ready` behind, which the
+// next wait consumes.
 //
 // No lost edge: the user clears `ready`, then tries its system call, and waits if that would block.
 // An edge before the call is in what the call sees; one after it sets `ready` again. Clearing after
@@ -24,7 +24,7 @@
 // Invariants
 //   PD1  under `lock` a waiter is either on a side or has been taken by exactly one thread, which
 //        wakes it.
-//   PD2  a number is closed only when nobody uses it: `users` is 0 and `closing` is set.
+//   PD2  a number is closed only when no caller uses it: `users` is 0 and `closing` is set.
 //
 // Sources: Go, src/runtime/netpoll.go and src/internal/poll/fd_mutex.go, and their issues 59545
 // (an error of the old descriptor) and 45211. Go has two words that waiter and event exchange by
@@ -86,7 +86,7 @@ struct alignas(base::cache_line_size) poll_desc {
   bool closing = false;
   bool unusual = false;  // an event said that what comes is not simply more of the stream
   bool foreign = false;  // we only watch it: see wait_foreign
-  /// Of netpoll::events: what the poller was asked for, where it must be, and has not said yet.
+  /// The netpoll::events that the poller was asked for, if it must be, and has not reported yet.
   std::uint32_t asked = 0;
   const std::uint32_t index;
   atomic<os::handle> fd{os::no_handle};

@@ -44,7 +44,7 @@ inline void take_turns_locked(poll_side& side, wake_cause cause, wake_list& take
   take_points_locked(side.turns, cause, taken);
 }
 
-/// Takes all that are told of a side.
+/// Takes all watchers of a side.
 inline void take_watchers_locked(poll_side& side, wake_cause cause, wake_list& taken) noexcept {
   take_points_locked(side.watchers, cause, taken);
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Of what sched/io/poll_wait.hpp declares, the waits for descriptors that are not ours.
+// The waits for descriptors that are not ours: bodies of poll_wait (sched/io/poll_wait.hpp).
 #ifndef THRUM_DETAIL_SCHED_IO_POLL_FOREIGN_HPP
 #define THRUM_DETAIL_SCHED_IO_POLL_FOREIGN_HPP
 
@@ -89,7 +89,7 @@ THRUM_OUT_OF_LINE int poll_wait::arm_foreign(poll_desc& d, os::handle fd, io_sid
   d.lock.lock();
   if (d.sides[0].turns.empty() && d.sides[1].turns.empty()) {
     d.foreign = true;
-    d.next_generation();  // an event that is on its way wakes nobody any more
+    d.next_generation();  // an event that is on its way wakes no waiter any more
   }
   d.scheduler = &scheduler;
   const bool other = !d.side(which == io_side::read ? io_side::write : io_side::read).turns.empty();

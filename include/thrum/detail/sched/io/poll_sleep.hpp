@@ -46,7 +46,7 @@ THRUM_OUT_OF_LINE int poll_wait::pause(poll_desc& d, io_side which, std::int64_t
     prepare(here, point, d, which);
     side.turns.push_back(point);
     const io_deadline until(here, side.deadline < when ? side.deadline : when);
-    // As a sleep: nobody outside has to bring anything, so the clock of a bubble may go on.
+    // As a sleep: it needs no event from outside, so the clock of a bubble may advance.
     const wake_cause cause =
         sched::wait(here, point, d.lock, {wait_reason::sleep, true, until.until()});
     if (cause == wake_cause::cancelled) {

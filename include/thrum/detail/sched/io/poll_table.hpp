@@ -50,7 +50,7 @@ class poll_table {
     return d;
   }
 
-  /// Its number is closed, nobody waits. Inside.
+  /// Takes back a descriptor whose number is closed and that no goroutine waits for. Inside.
   static void give_back(poll_desc& d) noexcept {
     state& all = known();
     scoped guard(all.lock);

@@ -25,7 +25,7 @@
 //
 // In a child process
 //   The poller is shared with the parent, the goroutines are copies of which none runs. So a close
-//   neither ends the registration, which is the parent's, nor waits for anybody. A goroutine
+//   neither ends the registration, which is the parent's, nor waits for any user. A goroutine
 //   that waits there in a runtime of the child's registers the descriptor with that.
 //
 // Where it is registered: with the poller of the first goroutine that waits, for the descriptor's
@@ -52,8 +52,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// goroutine_exit, outside of the section.
 inline constexpr int io_exit = std::numeric_limits<int>::min();
 
-/// The same if the caller's deadline has passed. No error of the system, which has one of its own
-/// for a peer that does not answer.
+/// What a wait says if the caller's deadline has passed. No error of the system, which has one of its
+/// own for a peer that does not answer.
 inline constexpr int io_deadline_exceeded = io_exit + 1;
 
 struct completing_wait;  // io_operation.hpp
@@ -64,8 +64,8 @@ class wake_list;         // run/wake_list.hpp
 struct foreign_point : told_point {
   explicit foreign_point(tell_function function = nullptr) noexcept : told_point(function) {}
   runtime_scheduler* scheduler = nullptr;
-  bool is_linked = false;  // or was, of one that is told; its owner's
-  /// Of a watch, the side's deadline as it found it (poll_watch.hpp); its owner's.
+  bool is_linked = false;  // or was, for a watch; its owner's
+  /// For a watch: the side's deadline that it found (poll_watch.hpp); its owner's.
   std::int64_t deadline = no_deadline;
 };
 
@@ -80,7 +80,8 @@ class poll_wait {
   /// became so.
   static int begin(poll_desc& d, io_side which, bool& waited) noexcept;
 
-  /// The same without waiting: os::would_block where another has the turn.
+  /// Takes the caller's turn on one side without waiting; os::would_block if another caller has it.
+  /// Other results as of begin.
   static int begin_at_once(poll_desc& d, io_side which) noexcept;
 
   /// The call would block: waits until it may not. Results as of begin; end() is due in any case.
@@ -102,18 +103,18 @@ class poll_wait {
   static int enter(poll_desc& d) noexcept;
   static void leave(poll_desc& d) noexcept;
 
-  /// As an event that says so: who waits on that side, or is the next to wait, makes its call again;
-  /// watchers are told.
+  /// Acts as an event for that side: its waiter, or the next caller to wait there, makes its call again.
+  /// Wakes the watchers, too.
   static void make_ready(poll_desc& d, io_side which) noexcept;
 
   /// Moves a deadline; no_deadline: there is none.
   static void set_deadline(poll_desc& d, io_side which, std::int64_t when) noexcept;
 
-  /// Ends all use. Returns when nobody is inside any more, with the number, which the caller
-  /// closes: that may block, and is not for a section. os::no_handle: somebody else does it.
+  /// Ends all use. Waits until the last user is out, and returns the number. The caller closes it, not
+  /// inside a section, as that may block. os::no_handle: another caller closes it.
   static os::handle end_use(poll_desc& d) noexcept;
 
-  /// After end_use(); nobody has the descriptor any more.
+  /// Frees the descriptor, after end_use(), when no caller has it any more.
   static void give_back(poll_desc& d) noexcept;
 
   /// The runtime of that scheduler ends.
@@ -121,9 +122,9 @@ class poll_wait {
 
   /// Waits until a descriptor that is not ours can be read or written. `d` is kept for its number.
   ///
-  /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
-  /// knows: a number that it was told of, and does not know any more, is another file's. Then the
-  /// waiters are told that theirs is closed; no waiter looks at a number after its wait has begun.
+  /// Such a descriptor may be closed, and its number reused, while a goroutine waits. The poller notices:
+  /// if it has lost a number that was armed there, the number is another file's. Then the waits end with
+  /// os::cancelled. No waiter looks at a number after its wait has begun.
   static int wait_foreign(poll_desc& d, os::handle fd, io_side which,
                           std::int64_t deadline) noexcept;
 
@@ -158,7 +159,7 @@ class poll_wait {
 
   /// The caller's turn. 0, with the lock; or as begin(), without it.
   static int begin_turn(section& here, poll_desc& d, io_side which) noexcept;
-  /// Of one that has its turn, and the lock, on a side that took all there was: waits for more.
+  /// Waits for more on a side whose last call took all there was. The caller has the turn and the lock.
   /// Results as begin(), without the lock.
   static int wait_for_more(section& here, poll_desc& d, io_side which) noexcept;
 
@@ -184,7 +185,7 @@ class poll_wait {
   /// the lock.
   [[gnu::cold]] static void forget_parent(poll_desc& d) noexcept;
 
-  /// Of a poller that must be asked.
+  /// Asks a poller that must be asked each time for the next event of that side.
   [[gnu::cold]] static void ask_locked(const section& here, poll_desc& d, io_side which) noexcept;
 
   /// Sees to it that a poller knows the descriptor; none does if the caller has no runtime. 0: with

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Being told when a descriptor is ready, without waiting for it: what a select does that has other
+// Learning when a descriptor is ready, without waiting for it: what a select does that has other
 // cases besides.
 //
-// The point that is told stands beside the user of a descriptor and takes no turn: an event is told
-// to both. Of a descriptor that is not ours it stands among the waiters, and one event tells all of
-// them: the poller is asked for one at a time, so those that it was not for begin again
+// The watcher's point is linked beside the user of a descriptor and takes no turn: an event reaches
+// both. If the descriptor is not ours, the point is linked among the waiters, and one event reaches all
+// of them: the poller is asked for one at a time, so those that it was not for begin again
 // (wake_cause::retry).
 //
 // No lost edge: the point is linked first, and then the system is asked.
@@ -33,11 +33,11 @@ struct poll_watch {
     unknown,  // not ready, and no poller knows the descriptor: look again
   };
 
-  /// Of a descriptor of ours, which stays alive until end(). Unless `ready`, the point's deadline is
+  /// Watches a descriptor of ours, which stays alive until end(). Unless `ready`, the point's deadline is
   /// the side's.
   static outcome begin(poll_desc& d, io_side which, foreign_point& point) noexcept;
 
-  /// Of one that is not; `d` is kept for its number.
+  /// Watches a descriptor that is not ours; `d` is kept for its number.
   static outcome begin_foreign(poll_desc& d, os::handle fd, io_side which,
                                foreign_point& point) noexcept;
 
