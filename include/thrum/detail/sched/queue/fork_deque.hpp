@@ -5,12 +5,12 @@
 //
 // Purpose
 //   fork_join runs one half of its work at once and leaves the other half here. Most of the time
-//   nobody comes, and the goroutine takes it back a few instructions later; so adding and taking
+//   no thief comes, and the goroutine takes it back a few instructions later; so adding and taking
 //   back cost as little as possible, and what is rare, being robbed, pays.
 //
 // Terms
 //   owner   the goroutine. The deque goes with it from thread to thread; it does not know Ps.
-//   thief   anybody else. It holds the lock of the list that the deque is in.
+//   thief   any other thread. It holds the lock of the list that the deque is in.
 //   list    the deques of the goroutines that began to fork on one P, wherever they are now. A
 //           deque lies on its owner's stack, and is in its list as long as it lives there.
 //   aside   in the list, but not among those that a thief looks at: see "Many that have nothing".
@@ -45,21 +45,21 @@
 //
 // Many that have nothing
 //   Goroutines that are parked inside of a fork may be very many, and most have nothing to give: looking
-//   for work must not mean a look at each. So who walks a list counts those that had none, and when they
-//   are as many as cost what a heavy fence costs, it puts all of them aside. That the owner may push
-//   at the same moment is what the fence is for: the walker says "aside", makes every thread pass a
-//   fence, and looks for an entry once more; the owner pushes, and looks whether it is aside. At
-//   least one sees the other; the owner's side costs a load. So a walk is paid for by the forks that
+//   for work must not mean a look at each. So a thread that walks a list counts those that had none. When
+//   they are as many as cost what a heavy fence costs, it puts all of them aside. The owner may push at
+//   the same moment, hence the fence: the walker says "aside", makes every thread pass a fence, and
+//   looks for an entry once more; the owner pushes, and looks whether it is aside. At least one sees the
+//   other; the owner's side costs a load. So a walk is paid for by the forks that
 //   were made since the last one. Where the system has no fence for all threads, each push has one of its
 //   own.
 //
 // Rejected
-//   A count of deques with an entry: owners would write to a line of everybody's at each fork.
+//   A count of deques with an entry: owners would write to a line that all share at each fork.
 //   The owner's step 1 as a plain store behind a light fence, a thief's with a heavy one (tried: a fork
 //   in 4 ns less): a membarrier for each theft interrupts every thread of the process, and short loops
 //   on many processors are stolen often.
 //   Entries private to the owner until a thief asks for one (private deques, lazy task creation):
-//   no fence at all, but nobody can be given anything while the owner computes, or is parked.
+//   no fence at all, but a thief gets nothing while the owner computes, or is parked.
 //   A deque for each P: a goroutine changes its P in the middle of a fork.
 //   Thieves without a lock (Chase and Lev): the deque would have to outlive its owner's stack frame,
 //   and an owner that finds one entry left would pay for a locked instruction more. Thieves of one
@@ -221,7 +221,7 @@ class fork_list {
     }
   }
 
-  /// By the owner of a deque that is aside, when it has pushed (FD5).
+  /// Lists a deque again that is aside; its owner calls this when it has pushed (FD5).
   void list_again(deque& one) noexcept {
     const scoped guard(lock_);
     if (one.aside_.load(relaxed)) {  // relaxed: under the lock
@@ -236,9 +236,9 @@ class fork_list {
     return largest_class_.load(relaxed);  // relaxed: under the lock; a hint without
   }
 
-  /// Takes the oldest entry of one of the deques and calls taken(entry), before its owner can know, and
-  /// before anybody can learn from has_work() that it is gone. Null: there is none, or may_take() is false,
-  /// which is asked under the lock.
+  /// Takes the oldest entry of one of the deques. Calls taken(entry) before the entry's owner, or a caller of
+  /// has_work(), can learn that it is gone. Null: there is none, or may_take() is false; may_take() is called
+  /// under the lock.
   template <class May, class F>
   T* steal(May may_take, F taken) noexcept {
     if (is_empty()) {
@@ -301,9 +301,9 @@ class fork_list {
     return size_.load(relaxed);  // relaxed: as has_entry_locked
   }
 
-  /// May an idle P be woken for an entry? Waking costs a thousand forks, and one that is taken back
-  /// before anybody came was not worth it. So each time costs a credit; a theft restores them all,
-  /// and so does the monitor when an entry waits for long.
+  /// May an idle P be woken for an entry? A wake costs as much as a thousand forks, and is wasted if the
+  /// owner takes the entry back before a thief comes. So each wake costs a credit; a theft restores all
+  /// credits, and so does the monitor when an entry waits for long.
   bool spend_credit() noexcept {
     const std::uint32_t left = credit_.load(relaxed);  // relaxed: only a heuristic
     if (left != 0) {

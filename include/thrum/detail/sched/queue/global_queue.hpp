@@ -6,9 +6,9 @@
 // Here go goroutines that yielded or were preempted, what overflowed from a ring, and what was made
 // runnable by a thread without a P. It has a lock of its own, apart from the one over the idle
 // lists (Go uses one for both), because a yield takes it twice as often as anything else and
-// because a yielding goroutine keeps it locked until its stack is left. What Go gets from sharing
-// the lock, that nobody can give up a P between "the queue is empty" and "I am idle" unnoticed,
-// follows here from `need_spinning`: see idle.hpp.
+// because a yielding goroutine keeps it locked until its stack is left. In Go the shared lock ensures
+// that no M gives up a P unnoticed between "the queue is empty" and "I am idle". Here `need_spinning`
+// ensures it: see idle.hpp.
 //
 // Beside the FIFO stands a second one, for goroutines that had to give way and could have gone on:
 // they come when no others are here, or after every few others. So a goroutine that has waited for
@@ -256,7 +256,7 @@ class alignas(base::cache_line_size) global_queue {
     return taken;
   }
 
-  /// The first of them, if it is their turn or nobody else is here. There is one.
+  /// The first of those behind, if it is their turn or no others are here. There must be one.
   THRUM_COLD T* pop_behind_in_turn() noexcept {
     if (!items_.empty() && !is_turn_of_behind()) {
       ++before_behind_;

@@ -14,7 +14,7 @@
 //     pairs, and destroys the locality of runnext;
 //   - waking a thread for each new goroutine: most would find nothing left and sleep again.
 //   Chosen, as in Go: an M without work *spins* for a bounded while, and a submitter wakes another
-//   only if nobody spins. A spinner that finds work, and sees more, wakes the next one, so the number
+//   only if no M spins. A spinner that finds work, and sees more, wakes the next one, so the number
 //   of busy Ps grows as long as there is work, and only then. By one in the time that a thread takes to
 //   wake, which is long where there are many: so two may spin once eight are busy, before a submitter
 //   leaves it at that (traits::searchers_at_a_time, docs/decisions/0032-two-searchers-at-a-time.md).
@@ -51,8 +51,8 @@
 //   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4:
 //   after I4 there is an idle P to start; before I3 that idler will see need_spinning_. A submitter
 //   that reads need_spinning_ set may leave for the same reason: the flag is only cleared by an M that
-//   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
-//   which it became visible as idle.
+//   then looks at every queue. An idler that was not spinning need not look again: it read the flag
+//   under the lock in which it became visible as idle.
 //
 // Fences of [id.spin]: end_spinning, give_back_unit, wake_processor, wake_m.
 // Fences of [id.need]: clear_need, wake_processor, wake_m.
@@ -96,7 +96,7 @@ class idle_set {
     return spinning_.compare_exchange_strong(n, n + 1, seq_cst, relaxed);
   }
 
-  /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first:
+  /// S5. Null: no P idles, the unit is returned, and the next idler will spin. The unit first:
   /// a thread that saw it and left its work to us must find the flag set by what we do next, and a
   /// spinner that clears the flag must not do so between our setting it and dropping the unit (Go
   /// has this window).
@@ -117,12 +117,12 @@ class idle_set {
 
   // ---- the idler's side ----
 
-  /// I3. Somebody is to give up a P: must it be used for a search first?
+  /// I3. Whether an M that is about to give up its P must search with it first.
   bool spinner_wanted_locked() const noexcept {
     return need_spinning_.load(relaxed) != 0;  // relaxed: set under the lock that we hold
   }
 
-  /// The same without the lock: a hint.
+  /// Whether a thread had work for a spinner but found no idle P. Without the lock: a hint.
   bool spinner_wanted() const noexcept {
     return need_spinning_.load(relaxed) != 0;  // relaxed: the monitor looks again
   }
@@ -144,7 +144,7 @@ class idle_set {
     clear_need();
   }
 
-  /// hand_off: starts a spinner only if nobody spins and nobody could.
+  /// Takes the unit of a spinner that hand_off starts. False: an M spins already, or a P idles.
   bool claim_first_spinner() noexcept {
     std::uint32_t none = 0;
     // [id.spin =] seq_cst: as in claim_wake.

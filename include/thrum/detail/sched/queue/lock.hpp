@@ -110,13 +110,13 @@ class spin_lock : private ranked {
   /// The lock may be gone: only its address is used.
   void wake_sleeper() noexcept { os::futex_wake(locked_, 1); }
 
-  /// Nobody holds it: in a child process, where the threads that might are not.
+  /// Frees the lock in a child process, where the threads that might hold it do not exist.
   void abandon() noexcept {
     locked_.store(0, relaxed);    // relaxed: there is only this thread
     sleepers_.store(0, relaxed);  // relaxed: there is only this thread
   }
 
-  /// Whether somebody holds it; for assertions.
+  /// Whether a thread holds it; a hint, unless the caller does.
   bool is_locked() const noexcept {
     return locked_.load(relaxed) != 0;  // relaxed: only the holder can rely on the answer
   }
@@ -142,7 +142,7 @@ class spin_lock : private ranked {
     }
   }
 
-  // From 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off
+  // Pauses of 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off
   // its CPU, and only giving up ours can help it.
   static constexpr std::uint32_t active_rounds = 4;
   static constexpr std::uint32_t first_pauses = 100;
@@ -178,7 +178,7 @@ class blocking_lock : private ranked {
     }
   }
 
-  /// As that of spin_lock.
+  /// Frees the lock in a child process, where the threads that might hold it do not exist.
   void abandon() noexcept {
     word_.store(free, relaxed);  // relaxed: there is only this thread
   }
@@ -195,15 +195,15 @@ class blocking_lock : private ranked {
       }
       arch::spin_hint();
     }
-    // [lock.futex <] acquire: as in lock. `contended` stays set until nobody waits any more.
+    // [lock.futex <] acquire: as in lock. `contended` stays set until no thread waits any more.
     while (word_.exchange(contended, acquire) != free) {
       os::futex_wait(word_, contended, -1);
     }
   }
 
-  static constexpr std::uint32_t free = 0;       // nobody holds it
-  static constexpr std::uint32_t held = 1;       // held, nobody sleeps
-  static constexpr std::uint32_t contended = 2;  // held, and somebody may sleep on the word
+  static constexpr std::uint32_t free = 0;       // no thread holds it
+  static constexpr std::uint32_t held = 1;       // held, no thread sleeps
+  static constexpr std::uint32_t contended = 2;  // held, and a thread may sleep on the word
 
   std::atomic<std::uint32_t> word_{free};
 };

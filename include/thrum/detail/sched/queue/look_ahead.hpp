@@ -11,12 +11,11 @@
 //
 // How
 //   An item that is queued gets a second link, `queue_ahead`, written when the item `distance`
-//   behind it is queued. Whoever takes an item asks for the stack of the one that comes so much later,
-//   whose G was asked for as long ago, and for the G that comes as much later again.
-//   Nobody follows these links to run anything: a wrong one costs some useless loads. They are wrong
-//   when items are taken out of turn, and those of the first few of a queue that was short in between.
-//   An item is never given back to the system while its queue is there, so a wrong link may be followed
-//   all the same.
+//   behind it is queued. A thread that takes an item asks for the stack of the one `distance` later,
+//   whose G was asked for as long ago, and for the G that comes `distance` later again.
+//   No thread follows these links to run anything: a wrong one costs some useless loads. Links are wrong
+//   if items are taken out of turn, and for the first few of a queue that was short in between. An item
+//   is never given back to the system while its queue is there, so a wrong link is safe to follow.
 //   Short queues have no such links: what stands there was used a moment ago.
 //
 // Source: jump pointers (Luk and Mowry 1996; Roth and Sohi 1999). Figures: decision 28.

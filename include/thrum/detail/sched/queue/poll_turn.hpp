@@ -4,7 +4,7 @@
 // The turn at the poller. One thread may sleep there, until the first timer of all Ps; others poll
 // in between without waiting, when no thread has for a while.
 //
-// One word holds the turn: 0 while a thread sleeps in the poller, else when somebody last polled. A
+// One word holds the turn: 0 while a thread sleeps in the poller, else the time of the last poll. A
 // second says until when that thread sleeps.
 //
 // Invariants
@@ -72,7 +72,7 @@ class poll_turn {
     last_.exchange(now, seq_cst);        // [s.poll =] seq_cst: PT3
   }
 
-  /// Whether nobody sleeps there, and the last poll is that old.
+  /// Whether no thread sleeps there, and the last poll is that old.
   [[nodiscard]] bool is_due(std::int64_t now, std::int64_t age) const noexcept {
     // [s.poll <] acquire: the time, or 0; sees: begin_sleep, end_sleep
     const std::int64_t last = last_.load(acquire);
@@ -94,18 +94,18 @@ class poll_turn {
     if (last != never && after - last >= 2 * Traits::poll_interval_ns) [[unlikely]] {
       left_alone_at_.store(after, relaxed);  // relaxed: only a heuristic
     }
-    // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
+    // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or a thread sleeps there now
     last_.compare_exchange_strong(last, after, seq_cst, relaxed);
     return true;
   }
 
-  /// When somebody looked last, or left; 0 while a thread sleeps there.
+  /// When a thread last looked, or left; 0 while a thread sleeps there.
   [[nodiscard]] std::int64_t last_look() const noexcept {
     return last_.load(relaxed);  // relaxed: a time for a heuristic
   }
 
-  /// Whether nobody sleeps there, and nobody has looked for half the time after which a busy P does:
-  /// what a thread has left the poller for computes. Then was_left_alone() knows of it. For the monitor.
+  /// Whether no thread sleeps there, and none has looked for half the time after which a busy P does: the
+  /// goroutine for which a thread left the poller computes. Notes it for was_left_alone(). For the monitor.
   [[nodiscard]] bool note_if_left_alone(std::int64_t now) noexcept {
     constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
     const std::int64_t last = last_look();
@@ -116,8 +116,8 @@ class poll_turn {
     return true;
   }
 
-  /// Whether that was so within the last second, or somebody found at a look that nobody had looked for
-  /// twice the interval of a busy P.
+  /// Whether note_if_left_alone() was true within the last second, or a look came later than twice the
+  /// interval of a busy P.
   [[nodiscard]] bool was_left_alone(std::int64_t now) const noexcept {
     return now - left_alone_at_.load(relaxed) < lately_ns;  // relaxed: only a heuristic
   }
@@ -128,7 +128,7 @@ class poll_turn {
     // [s.poll <] acquire: as in is_due
     std::int64_t last = last_.load(acquire);
     if (last == 0 || now - last < age ||
-        // [s.poll =] seq_cst: for is_due. relaxed: somebody was faster
+        // [s.poll =] seq_cst: for is_due. relaxed: another thread was faster
         !last_.compare_exchange_strong(last, now, seq_cst, relaxed)) {
       return false;
     }

@@ -20,7 +20,7 @@
 //   tail_     index behind the newest entry. Only ever advanced, by plain store, by the owner.
 //   slots_    slot i & mask holds the entry with index i, for head_ <= i < tail_. Written by the
 //             owner alone. Other slots hold stale pointers that must not be followed.
-//   runnext_  nullptr or a G. Only the owner makes it non-null; everybody may make it null.
+//   runnext_  nullptr or a G. Only the owner makes it non-null; any thread may make it null.
 //   Indices are 32 bits and wrap; differences are what counts.
 //
 // Invariants
@@ -29,9 +29,9 @@
 //        the other, may see more; then what it saw belongs to different moments.
 //   RQ3  A slot is overwritten only after every successful consumer of its old entry has finished
 //        reading it (head_'s release and the owner's acquire of head_).
-//   RQ4  An entry belongs to the one consumer whose CAS moved head_ across it, and to nobody
+//   RQ4  An entry belongs to the one consumer whose CAS moved head_ across it, and to no thread
 //        before: until then the pointer is a copy, and T must not be touched, not even queue_next.
-//   RQ5  A G is in one queue at a time. So runnext_ cannot go A, nullptr, A while somebody relies
+//   RQ5  A G is in one queue at a time. So runnext_ cannot go A, nullptr, A while a thread relies
 //        on A being the same stay: taking A by CAS is right also if A came back in between.
 //   RQ6  A thief has room for what it takes: it never takes more than its ring can hold plus the
 //        one G that it runs at once.

@@ -24,16 +24,16 @@
 //        and that entry names the slot.
 //   TH2  no entry is due before its parent, (i - 1) / 4; an entry's time is never later than when
 //        its timer is due.
-//   TH3  earliest_ is the time of entry 0, or `never` for an empty heap, whenever nobody holds the
+//   TH3  earliest_ is the time of entry 0, or `never` for an empty heap, whenever no thread holds the
 //        lock.
 //   TH4  after remove() has returned, the timer's function is not running and will not run.
 //
 // Why four-ary: half the levels of a binary heap, and four siblings of 16 bytes lie in one cache
 // line. The due time stands in the entry so that sifting reads no timer. (From Go.) Nor does it write
 // one: where an entry stands is kept in a table beside the heap, and not in the timer, which lies in
-// a stack that nobody has touched for long. (With 100,000 sleepers each level of a sift was a miss.)
+// a stack that no thread has touched for long. (With 100,000 sleepers each level of a sift missed.)
 // A timer is fetched when its entry comes close to the top.
-// Functions run without the lock: they lock the object that somebody waits on, and lock order is
+// Functions run without the lock: they lock the object that a waiter waits on, and lock order is
 // object before heap, because a waiter arms its timer while it holds its object.
 //
 // The array comes from pages, not from malloc: timers are armed in sections in which nothing may
@@ -190,7 +190,7 @@ class timer_heap {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// The state once nobody fires or drops the timer.
+/// Waits while a thread fires, drops or moves the timer; returns the state that it has then.
 template <class Traits>
 std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
   // [th.word <] acquire: what the function did happened before we return (TH4).
