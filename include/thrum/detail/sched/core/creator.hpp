@@ -4,13 +4,13 @@
 // The thread that makes threads, ends those that are too many (give_back.hpp), and does whatever
 // else may have to wait for a lock of the C library.
 //
-// Making one takes locks of the C library and of its loader, and a goroutine that lost its P may
+// Making a thread takes locks of the C library and of its loader, and a goroutine that lost its P may
 // hold them. So neither an M inside the scheduler nor the monitor makes a thread: they leave the M
-// here and go on. (Go has a template thread, for a cleaner reason: what a new thread inherits.)
+// here and continue. (Go has a template thread, for a cleaner reason: what a new thread inherits.)
 //
-// Nobody may wait for this thread while a goroutine that lost its P could use the P that is meant
-// for the new one: start_m prefers such a goroutine's thread to a new one, and as long as a P is on
-// its way to a new thread (`creating`), no goroutine that runs without a P is stopped.
+// No M may wait for this thread while a goroutine that lost its P could use the P meant for the new
+// thread: start_m prefers such a goroutine's thread to a new one. While a P is on its way to a new
+// thread (`creating`), no goroutine that runs without a P is stopped.
 //
 // When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
 // has. The P that was meant for the thread is held: its goroutines are in the global queue, its
@@ -72,7 +72,7 @@ class thread_creator {
     note_.wake();
   }
 
-  /// Somebody wants to see all goroutines. From anywhere, also from a signal handler.
+  /// Makes the creator dump all goroutines. From anywhere, also from a signal handler.
   void request_dump() noexcept {
     dump_wanted_.store(true, relaxed);  // relaxed: published by the note
     note_.wake();

@@ -14,8 +14,8 @@
 // The library may be in several shared objects of a process (os/elf/process_wide.hpp), and each
 // has a thread-local of its own. The thread's M is also kept under a key that all of them know; a
 // shared object that finds its own variable null looks there, and keeps what it has found: a thread
-// has one M from its start to its end. The executable, which is there before any M, is told when
-// one starts, and need not look.
+// has one M from its start to its end. The executable is loaded before any M exists: each M tells it
+// when it starts, so the executable need not look.
 #ifndef THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
 #define THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
 
@@ -90,7 +90,7 @@ THRUM_NOINLINE inline machine* current_m() noexcept {
 #endif
 }
 
-/// By the thread itself, as it begins and as it ends.
+/// Sets the calling thread's M. The thread calls it as it begins and as it ends.
 inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();

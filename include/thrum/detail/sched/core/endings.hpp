@@ -5,8 +5,8 @@
 //
 // stop() sets `stopping`, passes a heavy fence and looks at the goroutines that are parked; a
 // goroutine that parks publishes its wait point, passes a light fence and looks at `stopping`. So
-// none parks unseen. The same two fences stand between the count of an ended goroutine and its look
-// at `stopping`: the last one wakes the thread that waits in wait_until().
+// none parks unseen. These two fences also stand between the count of an ended goroutine and its
+// look at `stopping`: the last goroutine wakes the thread that waits in wait_until().
 //
 // While the points of parked goroutines are read, `withdrawing` is set, and the lock held: a
 // goroutine that goes on meanwhile waits for the lock before its point goes out of scope.
@@ -47,8 +47,8 @@ class endings {
     // [s.withdraw >] release: our last look at a point, to its owner, which no longer waits for us.
     withdrawing_.store(false, release);
   }
-  /// By the owner of a point that it has withdrawn from view, after a light fence: returns when
-  /// nobody looks at it.
+  /// Returns when no thread looks at a point that the caller owns and has withdrawn from view. Call it
+  /// after a light fence.
   void wait_for_looks() noexcept {
     // [s.withdraw <] acquire: pairs with the end of the look; its begin is ordered by the fence.
     if (withdrawing_.load(acquire)) [[unlikely]] {

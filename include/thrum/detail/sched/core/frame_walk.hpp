@@ -326,7 +326,7 @@ class expression_reader {
   std::size_t size_ = 0;
 };
 
-/// From a frame to its caller's. False: there is none, or the rules do not fit the stack.
+/// Steps from a frame to its caller's. False: there is no caller, or the rules do not fit the stack.
 /// `moves`: the caller's frame must lie higher, and not just as high.
 inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
                            std::uint64_t return_column, const stack_bounds& bounds,
@@ -399,7 +399,7 @@ THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupte
   out.size = 0;
   const std::uintptr_t begin = at.value[registers::sp];
   if (begin < bounds.low || begin > bounds.high) {
-    return;  // on another stack: of a signal, of somebody else's coroutine
+    return;  // on another stack: a signal's, or a foreign coroutine's
   }
   while (at.pc != 0 && out.size != os::call_stack::capacity) {
     const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;

@@ -6,8 +6,8 @@
 // One thread at a time has the right to freeze (try_begin_exclusive); making a P takes it, too,
 // since a freeze walks over all Ps. The phase is odd while all are to stand still. An M looks at it
 // when it has taken a P, and when its P is asked to (attention_freeze); it waits for the phase to
-// change. The exit of the process leaves its freeze behind, for good, and whoever needs the right
-// ends it.
+// change. The exit of the process leaves its freeze behind for good; the next thread that needs the
+// right ends that freeze.
 //
 // Invariants
 //   FS1  only the thread that has the right changes the phase, or the one that ends the freeze of
@@ -31,15 +31,15 @@ using namespace base::orders;
 
 class freeze_state {
  public:
-  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not
-  /// inside.
+  /// Takes the right: no other thread freezes, and no P is made, until end_exclusive(). Blocks the
+  /// thread, so not inside.
   void begin_exclusive() noexcept {
     while (!try_begin_exclusive()) {
       release_from_exit();
       os::sleep_ns(100'000);
     }
   }
-  /// False: somebody else freezes, or makes a P.
+  /// False: another thread freezes, or makes a P.
   [[nodiscard]] bool try_begin_exclusive() noexcept {
     return !busy_.exchange(true, acquire);  // [fz.busy <] acquire: as a lock
   }
@@ -66,7 +66,7 @@ class freeze_state {
   std::uint32_t phase() const noexcept {
     return phase_.load(acquire);  // [fz.phase <] acquire: the next freeze's wish
   }
-  /// The same for the thread that freezes.
+  /// The phase, for the thread that freezes.
   std::uint32_t own_phase() const noexcept {
     return phase_.load(relaxed);  // relaxed: written here only (FS1)
   }

@@ -46,9 +46,9 @@ struct machine;
 struct wait_point;
 
 /// What stands between a goroutine and its join handle. Changed under goroutine::join_lock, except
-/// where nobody else can look.
+/// where no other thread can look.
 enum class join_state : std::uint8_t {
-  none,      // nobody holds a handle
+  none,      // there is no handle
   running,   // a handle exists, the goroutine has not ended
   detached,  // the handle let go before the end
   done,      // ended and off its stack; the handle owns the G and gives it back
@@ -88,7 +88,7 @@ constexpr std::uint8_t initial_flags(thrum::priority urgency) noexcept {
 
 /// What every switch touches, in one cache line.
 struct alignas(base::cache_line_size) goroutine_head {
-  // -- the saved context: owned by the M that runs the G, by nobody while it is parked. The switch
+  // -- the saved context: owned by the M that runs the G; while it is parked, it has no owner. The switch
   // writes `sp`; a P that is about to run the G after next peeks at it to fetch the stack.
   atomic<void*> sp{nullptr};
   os::exception_state exceptions{};
@@ -141,7 +141,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
   /// Runs the task to its end. Constant while the goroutine lives.
   void (*entry)(goroutine&) = nullptr;
-  /// Destroys the task's result if nobody will ask for it. Constant while the goroutine lives.
+  /// Destroys the task's result if no caller will ask for it. Constant while the goroutine lives.
   void (*discard_result)(goroutine&) noexcept = nullptr;
   void* task = nullptr;
   local_value* locals = nullptr;
@@ -163,7 +163,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
   stack_pool* pool = nullptr;  // constant once carved
   char* stack_low = nullptr;   // constant once carved: lowest usable byte
-  /// Of its stack: changed by the thread that starts it, ends it, or gives pages back.
+  /// Its stack's extent: changed by the thread that starts it, ends it, or gives pages back.
   [[no_unique_address]] os::stack_extent extent;
 
   // -- shared: see run/end.hpp --

@@ -28,7 +28,7 @@ enum class g_status : std::uint8_t {
   /// Inside blocking(). It has an M and its stack, but owns no P: the monitor may take the P away.
   syscall = 3,
   /// Parked. Recorded in some wait structure; a thread that removes it from there must ready it.
-  /// Its stack belongs to nobody once the commit of its park has run.
+  /// Its stack has no owner once the commit of its park has run.
   waiting = 4,
   /// Finished or never started; on a free list, or held by a join handle that has not let go.
   dead = 6,

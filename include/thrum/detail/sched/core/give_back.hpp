@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a burst leaves behind, and nobody has used for a while, goes back to the system: the pages
+// Gives back to the system what a burst leaves behind and then stays unused for a while: the pages
 // of stacks, and threads.
 //
 // Purpose
@@ -11,18 +11,18 @@
 //   and of the C library.
 //
 // Stacks
-//   Those that the pool holds grow older by their place in it (stack.hpp). What nobody has taken
-//   for a whole period loses its pages except the one with the G, which stays a G for ever. A P
+//   Stacks in the pool grow older by their place in it (stack.hpp). A stack that was not taken for
+//   a whole period loses its pages, except the one with the G, which stays a G for ever. A P
 //   that has been idle for a period gives the pool what it kept for itself.
 //
 // Threads
-//   An idle M that was not needed for a whole period is one too many; how many those are is the
+//   An idle M that was not needed for a whole period is one too many. The number of such Ms is the
 //   least number of idle Ms in that period, less one for each P and two for sudden needs of a
 //   thread. Such an M is taken out of the idle list and woken without a P, as at the end of the
-//   scheduler, and its thread ends. Nobody waits for that: destructors of the user's thread_local
-//   objects run meanwhile. When it has ended the M is vacant, as one whose thread the system has
-//   refused, and is the next that is given a thread. So it is with an M whose goroutine has ended
-//   without giving its thread_lock back.
+//   scheduler, and its thread ends. The creator does not wait for that end: destructors of the user's
+//   thread_local objects run meanwhile. Then the M is vacant, as one whose thread the system has
+//   refused, and is the next to get a thread. An M whose goroutine ends without giving its
+//   thread_lock back takes this way, too.
 //
 // Invariants
 //   GB1  when nothing is idle, or all has been given back, next() is `never`: the creator sleeps
@@ -40,7 +40,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// Of the creator's thread only.
+/// Used by the creator's thread only.
 class reclaimer {
  public:
   static constexpr std::int64_t never = INT64_MAX;

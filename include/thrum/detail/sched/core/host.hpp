@@ -5,11 +5,11 @@
 // like, from a main loop of theirs (runtime::poll and its like; how they search is in
 // run/host_loop.hpp).
 //
-// A host brings an M and a P of its own, made when its thread attaches first. The P is one more
-// than procs(): a host that came to an idle list would find it empty just when every processor
-// computes, and the goroutines that may run nowhere else would wait for a slice. Nobody but its
-// thread ever holds that P. So it needs no retaking, and its thread gets no signal: what can be
-// taken from a P that is stuck is taken by thieves, and by the monitor.
+// A host brings an M and a P of its own, made when its thread attaches first. This P is one more
+// than procs(). From an idle list a host would get no P just when every processor computes; then the
+// goroutines that may run nowhere else would wait for a slice. Only the host's thread ever holds that
+// P, so the P needs no retaking, and the thread gets no signal. If the P is stuck, thieves and the
+// monitor take from it whatever may run elsewhere.
 //
 //   away      its thread does something else. The P is in no list, and empty: goroutines and timers
 //             that were left on it went to the others
@@ -158,8 +158,8 @@ struct host_thread {
               std::uint32_t p_number, std::uint64_t seed, host_bell* bell) noexcept
       : m(scheduler, upcalls, m_number, seed), p(p_number), inbox(bell) {
     m.as_host = this;
-    // relaxed: nobody else knows it yet. For ever: a goroutine that leaves goes to g0, which is
-    // where the host decides whether it wants to go on.
+    // relaxed: no other thread knows it yet. For ever: a goroutine that leaves goes to g0, which is
+    // where the host decides whether it wants to continue.
     p.attention.store(attention_host, relaxed);
   }
 
@@ -171,9 +171,9 @@ struct host_thread {
   atomic<std::int64_t> until{no_deadline};
 
   // -- under the scheduler's lock --
-  os::note* sleeps_on = nullptr;  // null: it does not wait, or somebody has ended that
-  bool wants_work = false;        // that anybody could do
-  bool is_patient = false;        // it looks again soon, whatever it is told
+  os::note* sleeps_on = nullptr;  // null: it does not wait, or a waker has ended the wait
+  bool wants_work = false;        // that any M could do, too
+  bool is_patient = false;        // it looks again soon, even without a nudge
 
   // -- its thread only, while it is in a call --
   bool executes = false;  // counted in host_table::executing
@@ -196,12 +196,12 @@ class host_table {
   host_table(const host_table&) = delete;
   host_table& operator=(const host_table&) = delete;
 
-  /// Frees them all: nobody comes any more.
+  /// Frees them all. No thread uses the table any more.
   void clear(memory_source memory) noexcept {
     for (unsigned i = 0; i < made(); ++i) {
       memory.destroy(hosts_[i]);
     }
-    made_.store(0, relaxed);  // relaxed: nobody comes any more
+    made_.store(0, relaxed);  // relaxed: no thread uses the table any more
   }
 
   unsigned made() const noexcept {

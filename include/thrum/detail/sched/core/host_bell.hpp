@@ -4,13 +4,13 @@
 // Tells the main loop of a host that there is something for its thread to do (options::on_host_work),
 // for loops that would otherwise have to ask at a period.
 //
-// What it calls is a function of the user's, which takes the locks of a toolkit and allocates. Who
-// makes a goroutine runnable must not do that: it may be inside a section, and so keep a processor
-// for which the goroutine that was interrupted with that very lock in its hands waits. So there is a
-// thread for it, without a P, which does nothing else. It is made only if such a function was given.
+// The bell calls a function of the user's, which takes the locks of a toolkit and allocates. A waker
+// must not call it: it may be inside a section and so keep a processor. A goroutine that was
+// interrupted while it held that very lock may wait for this processor. So the bell has a thread
+// without a P, which does nothing else. The thread is made only if such a function was given.
 //
-//   ring   whoever puts a goroutine into the inbox of the host that was not rung for yet
-//          (host_inbox), under the lock of the inbox; wakes the thread and never waits
+//   ring   a waker that puts a goroutine into the inbox (host_inbox) of a host that was not rung for
+//          yet, under the lock of the inbox; wakes the thread and never waits
 //   call   the thread: takes the wake-up back first, so that a ring during the call is one more
 #ifndef THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
 #define THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
@@ -30,7 +30,7 @@ class host_bell {
   using callback = void (*)(void* user);
 
   host_bell(callback call, void* user) noexcept : call_(call), user_(user) {}
-  /// Waits for a call that is under way. Nobody rings any more.
+  /// Waits for a call that is under way. No waker rings any more.
   ~host_bell() {
     if (has_started_) {
       ends_.store(true, relaxed);  // relaxed: published by the note

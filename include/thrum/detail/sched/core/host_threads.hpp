@@ -25,7 +25,7 @@ enum class help_end : std::uint8_t {
 
 struct host_threads {
   static constexpr std::string_view process_name = "sched::host_threads";
-  /// The calling thread's `attachments`; null: it is nobody's host.
+  /// The calling thread's `attachments`; null: it is no host.
   os::thread_key key;
   blocking_lock lock{lock_rank::registry};
   /// Runs goroutines until the note's event has happened. Null: no thread has ever been a host. In

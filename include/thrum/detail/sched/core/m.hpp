@@ -3,8 +3,8 @@
 //
 // M: an OS thread that runs goroutines.
 //
-// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what goroutines
-// asked for when they left the processor with nobody to switch to.
+// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what a goroutine
+// asked for when it left the processor and there was no other goroutine to switch to.
 #ifndef THRUM_DETAIL_SCHED_CORE_M_HPP
 #define THRUM_DETAIL_SCHED_CORE_M_HPP
 
@@ -119,7 +119,7 @@ struct alignas(base::cache_line_size) machine {
   // -- the thread writes it before it first holds a P --
   os::thread_ref self;
   bool awaited = false;  // a P is on its way to this thread, which is being made
-  /// Who is called is set once, for each thread that this M is going to have: ThreadSanitizer may keep a
+  /// Its function is set once for all threads that this M is going to have: ThreadSanitizer may keep a
   /// signal until the thread that it was for has ended and the next one begins.
   os::preempt_target interruption;
   /// Signals that have arrived. Written by the handler, read by the monitor.

@@ -4,7 +4,7 @@
 // The Ms of one scheduler, and what becomes of one whose thread is not there: not yet, no more, or
 // refused by the system. An M is never freed before its scheduler is.
 //
-//   vacant       no thread. The first choice of whoever needs an M: take_locked
+//   vacant       no thread. A caller that needs an M takes it first: take_locked
 //   being made   the creator is to start its thread, which finds a P that waits for it
 //                (begin_locked, end_locked), or is a spare that enters the list of idle Ms
 //   running      has a thread; perhaps it sleeps
@@ -58,7 +58,7 @@ class m_table {
   unsigned made() const noexcept {
     return made_.load(acquire);  // [s.ms <] sees the M itself
   }
-  /// Of them, those that have a thread, or will when the creator comes to them.
+  /// How many Ms have a thread, or will when the creator comes to them.
   unsigned with_thread() const noexcept { return made() - vacant_count_.get(); }
 
   // ---- Ms without a thread ----
@@ -109,7 +109,7 @@ class m_table {
   void hold_back_locked(processor& p) noexcept {
     THRUM_ASSERT(MT4, p.queue.empty());
     p.idle_next = held_.load(relaxed);  // relaxed: under the lock
-    // [s.held =] seq_cst: before the caller looks whether somebody sleeps in the poller
+    // [s.held =] seq_cst: before the caller looks whether an M sleeps in the poller
     held_.exchange(&p, seq_cst);
   }
   /// Also without the lock, by a thread that has said that it is going to sleep in the poller.

@@ -66,15 +66,15 @@ class monitor_sleep {
     // [mon.until =] seq_cst: before the look at the timers; a thread that arms one later wakes us.
     until_.exchange(until, seq_cst);
   }
-  /// The same once it has looked: `until` is no later than planned.
+  /// Plans an earlier end of the sleep, after the look at the timers: `until` is no later than planned.
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
   }
   void end_plan() noexcept {
-    until_.store(0, relaxed);  // relaxed: nobody needs to wake us
+    until_.store(0, relaxed);  // relaxed: no thread needs to wake us
   }
 
-  /// False: nobody has woken it in that time.
+  /// False: no thread has woken it in that time.
   [[nodiscard]] bool sleep_for(std::int64_t ns) noexcept { return note_.sleep_for(ns); }
   void sleep() noexcept { note_.sleep(); }
   /// Before the next sleep, unless the scheduler closes.

@@ -43,7 +43,7 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t background_tick = 0;
   std::uint32_t background_shares = 0;  // turns that the monitor has asked for
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
-  /// it looks whether somebody waits; and how often it has looked in this slice.
+  /// it looks whether another goroutine waits; and how often it has looked in this slice.
   std::int64_t io_left = 0;
   std::uint64_t io_since = 0;
   std::uint32_t io_looks = 0;
@@ -60,8 +60,8 @@ struct alignas(base::cache_line_size) processor {
   /// Times the P came back from, or was taken out of, a system call.
   figure<std::uint32_t> syscall_tick;
 
-  /// When a goroutine went on that a signal had stopped, and the slice that began with it: nobody
-  /// reads the clock for others.
+  /// When a goroutine continued that a signal had stopped, and the slice that began with it. Kept only
+  /// for these: no other slice costs a look at the clock.
   atomic<std::uint32_t> resumed_tick{0};
   atomic<std::int64_t> resumed_at{0};
 
@@ -95,7 +95,7 @@ struct alignas(base::cache_line_size) processor {
 
   run_queue<goroutine, traits> queue;
   timer_heap<traits> timers;
-  /// Of goroutines that began to fork here.
+  /// The forks of goroutines that began to fork here.
   fork_list<forked, traits> forks;
 };
 

@@ -30,7 +30,7 @@ enum attention : std::uint32_t {
   attention_timers = 2,   // a timer of this P is due
   attention_retire = 4,   // the number of processors was lowered below this P
   attention_freeze = 8,   // wait until the freeze has ended
-  attention_poll = 16,    // nobody has polled for long: see io_share.hpp
+  attention_poll = 16,    // no M has polled for long: see io_share.hpp
   attention_host = 32,    // its holder is a host, which wants to be asked after each slice; stays
   attention_low = 64,     // it runs a goroutine of background priority: see run/background.hpp
   attention_share = 128,  // background goroutines have waited for long: one of them comes next

@@ -12,7 +12,7 @@
 //           it began to fork. So a search for forks ends here
 //   wanted  GOMAXPROCS. A P at or above it goes out of service when its holder next schedules
 // Behind all of them, from traits::max_procs on, stand the Ps of hosts (host.hpp), which are none of
-// these: they are searched like others, and held by nobody but their threads.
+// these: they are searched like others, but only their own threads hold them.
 //
 // Invariants
 //   PS1  wanted <= made and live <= forking <= made. Of them `wanted` and `live` differ only while Ps
@@ -20,7 +20,7 @@
 //   PS2  `live`, `forking` and `wanted` change under the scheduler's lock; `made` only in make(), of which
 //        one runs at a time.
 //
-// Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp. Checked by
+// procs.hpp says how a number of Ps is asked for, and what a retiring P leaves behind. Checked by
 // tests/model/procs_model.cpp.
 #ifndef THRUM_DETAIL_SCHED_CORE_P_TABLE_HPP
 #define THRUM_DETAIL_SCHED_CORE_P_TABLE_HPP
@@ -55,7 +55,7 @@ class p_table {
   }
   processor** places() const noexcept { return places_; }
 
-  /// Frees them all: nobody comes any more.
+  /// Frees them all. No thread uses the table any more.
   void clear() noexcept {
     for (unsigned i = 0; i < made(); ++i) {
       memory_.destroy(places_[i]);

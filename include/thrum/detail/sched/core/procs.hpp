@@ -11,8 +11,8 @@
 // Searches for forks walk those below p_table::forking(), which the monitor lowers when the last goroutine
 // has ended that forks on a dead one.
 //
-// Where there is one P, nobody is woken for what is made runnable (has_other_ps): the work is queued
-// before the number is read, and set_procs writes the number before it starts a search.
+// If there is one P, a waker wakes no M for what it makes runnable (has_other_ps): it queues the work
+// before it reads the number, and set_procs writes the number before it starts a search.
 //
 // Fences of [s.procs]: has_other_ps, make_host, set_procs.
 //

@@ -9,8 +9,8 @@
 // that made the runtime, which has that of the Ms. They sleep nearly always, and wait for the Ms'
 // locks by sleeping. A new M has the creator's until it first runs a goroutine.
 //
-// If the process may not, it is told once: then goroutines give up their processors by themselves
-// only.
+// If the process may not raise their priority, it prints one warning. Then goroutines give up their
+// processors by themselves only.
 #ifndef THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
 #define THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
 

@@ -66,7 +66,7 @@ THRUM_OUT_OF_LINE void reclaimer::collect_from_idle_ps() noexcept {
   {
     scoped guard(scheduler_.idle.lock());
     scheduler_.idle.for_each_p_locked([&](processor& p) {
-      const std::uint32_t tick = p.schedule_tick.get();  // nobody holds it
+      const std::uint32_t tick = p.schedule_tick.get();  // no M holds it
       if (p.idle_since_tick != tick) {
         p.idle_since_tick = tick;
       } else {

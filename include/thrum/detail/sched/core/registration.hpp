@@ -16,7 +16,7 @@ class runtime_scheduler;
 
 class registration {
  public:
-  /// Of all that were ever registered; constant from then on.
+  /// Its number among all that were ever registered; constant from then on.
   std::uint64_t number() const noexcept { return number_; }
 
  private:

@@ -136,8 +136,8 @@ class runtime_scheduler {
     return work || has_forks();
   }
 
-  /// Whether somebody should wait in the poller, and nobody does: for descriptors, or for the timers of Ps
-  /// that idle.
+  /// Whether no M waits in the poller, and one should: for descriptors, or for the timers of Ps that
+  /// idle.
   bool poller_is_wanted() noexcept {
     constexpr std::int64_t never = timer_heap<traits>::never;
     return !poll.somebody_sleeps() && (poller.descriptors() != 0 || first_timer(never) != never);
@@ -163,7 +163,7 @@ class runtime_scheduler {
     if (clock.is_virtual()) [[unlikely]] {
       begin_moment(m, p);
     }
-    // [p.status >] release: only the holder leaves `running`, so nobody races with this.
+    // [p.status >] release: only the holder leaves `running`, so no other thread races with this.
     p.status.store(p_status::running, release);
   }
 
@@ -172,7 +172,7 @@ class runtime_scheduler {
     constexpr auto interval = traits::global_check_interval;
     m.random = clock.own().random_of_moment();
     p.inheritances_left = traits::most_inheritances;
-    // Onwards, never back: two slices are told apart by their ticks.
+    // Onwards, never back: the ticks distinguish two slices.
     p.schedule_tick.add(interval + 1 - p.schedule_tick.get() % interval);
   }
 
@@ -199,7 +199,7 @@ class runtime_scheduler {
   /// global queue, its timers to P 0. The caller then wakes a processor for them.
   void retire_p(machine& m) noexcept;
 
-  /// Somebody else must run this P now, or it goes idle. It is in flight: held by no M.
+  /// Gives this P to another M, or makes it idle. It is in flight: held by no M.
   /// Starts an M in every case in which find_work on this P would find something.
   void hand_off(processor& p) noexcept;
 
@@ -220,10 +220,10 @@ class runtime_scheduler {
     m.park.wake();
   }
 
-  /// Sleeps until somebody gives this M a P. False: the scheduler closes.
+  /// Sleeps until another thread gives this M a P. False: the scheduler closes.
   bool wait_for_p(machine& m) noexcept;
 
-  /// Sleeps until somebody hands this M a P. False: the scheduler closes.
+  /// Sleeps until another thread hands this M a P. False: the scheduler closes.
   bool stop_m(machine& m) noexcept;
 
   /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
@@ -236,7 +236,7 @@ class runtime_scheduler {
                ms.with_thread();
   }
 
-  /// Idle threads that stay, however long nobody needs them.
+  /// Idle threads that stay, however long they are not needed.
   std::uint32_t kept_threads() const noexcept { return procs() + 2; }
 
   /// The thread has ended, or was never made: the M is kept for the next that is wanted.
@@ -293,7 +293,7 @@ class runtime_scheduler {
     wake_processor_after_rmw();
   }
 
-  /// The same after work was published by a sequentially consistent read-modify-write.
+  /// Wakes an idle P unless some M searches. After work was published by a seq_cst read-modify-write.
   void wake_processor_after_rmw() noexcept {
     if (idle.claim_wake()) [[unlikely]] {
       wake_claimed();
@@ -308,8 +308,8 @@ class runtime_scheduler {
     return ps.has_several();
   }
 
-  /// The same by a host that has looked in vain: no other host is woken as a searcher, which would find no
-  /// more, and wake this one in turn.
+  /// Wakes a processor for a host whose search found nothing. Never wakes another host as a searcher: it
+  /// would find nothing either and wake this one again.
   THRUM_COLD void wake_m() noexcept {
     traits::fence(seq_cst);  // [id.spin =, id.need =] S2; as in wake_processor
     if (idle.claim_wake()) {

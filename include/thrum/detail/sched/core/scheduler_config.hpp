@@ -43,7 +43,7 @@ struct scheduler_config {
   /// Called by the monitor, every trace_every_ns, if that is not 0.
   void (*trace)(void* user, std::int64_t now) = nullptr;
   std::int64_t trace_every_ns = 0;
-  /// Called by the creator when somebody has asked for a dump; null if nobody can.
+  /// Called by the creator when a dump was requested; null: none can be requested.
   void (*dump)(void* user) = nullptr;
   /// Called by the creator, every check_every_ns, if that is not 0.
   void (*check)(void* user) = nullptr;
@@ -63,7 +63,7 @@ struct scheduler_config {
   /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
   /// was thrown.
   bool catches_panics = false;
-  /// What the first host is told by of goroutines that are bound to it. Null: not asked for.
+  /// Tells the first host of goroutines that are bound to it. Null: not asked for.
   host_bell* bell = nullptr;
   /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
   unsigned bystanders = 0;

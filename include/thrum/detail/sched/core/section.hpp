@@ -43,7 +43,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// From user code on a goroutine's stack into the scheduler.
+/// Enters the scheduler from user code on a goroutine's stack.
 THRUM_INLINE machine& enter_scheduler(machine& m) noexcept {
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]
   // [m.inside =] before `retake` is read; pairs with the monitor's heavy one
@@ -61,10 +61,10 @@ THRUM_INLINE void leave_scheduler(machine& m) noexcept {
   m.inside.store(0, release);
 }
 
-/// The way in for an operation of a few instructions, which has a longer form for all that is rare: false,
+/// Enters for an operation of a few instructions; the caller has a longer form for the rare cases. False,
 /// and nothing has happened, unless the thread runs a goroutine that holds a P and is outside, and
-/// nobody wants the P. Without a call, so that a caller whose other calls are its last steps saves no
-/// register: a quarter of the instructions of a send to a channel that has room.
+/// no thread wants the P. Makes no call: a caller whose other calls are its last steps saves no
+/// register, a quarter of the instructions of a send to a channel that has room.
 THRUM_INLINE bool enter_scheduler_at_once(machine* m) noexcept {
   // SC3: on g0 as well. relaxed: only this thread writes it
   if (m == nullptr || m->inside.load(relaxed) != 0) {
@@ -108,7 +108,7 @@ class [[nodiscard]] section {
   /// blocking(), and on g0, where the caller counts as its thread.
   machine* m() const noexcept { return on_ != nullptr && on_->p != nullptr ? on_ : nullptr; }
 
-  /// The same for a caller that knows that there is one.
+  /// The calling M; it must run a goroutine that may park.
   machine& this_m() const noexcept {
     THRUM_ASSERT(SC5, m() != nullptr);
     return *on_;

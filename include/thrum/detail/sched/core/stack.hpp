@@ -84,8 +84,8 @@ THRUM_INLINE bool is_beyond_stack(const goroutine& g, const void* sp) noexcept {
          0;
 }
 
-/// valgrind takes a switch for a jump on one stack, and what lies between for lost, unless it knows
-/// where stacks are. For ever: one that is mapped at the same place later is told anew.
+/// Tells valgrind where a stack lies; else it takes a switch for a jump on one stack, and what lies
+/// between for lost. Never taken back: a stack that is mapped at the same place later replaces this one.
 inline void tell_valgrind(const void* low, const void* high) noexcept {
   constexpr std::uintptr_t register_stack = 0x1501;
   const std::uintptr_t request[6] = {register_stack, reinterpret_cast<std::uintptr_t>(low),
@@ -135,7 +135,7 @@ class stack_pool {
   /// A period has passed.
   void grow_older() noexcept;
 
-  /// Some n dead Gs that nobody has taken for a period, of one size class: whole chunks.
+  /// Some n dead Gs that were not taken for a period, of one size class: whole chunks.
   base::intrusive_queue<goroutine> take_oldest(std::size_t n, std::uint8_t& size_class) noexcept;
 
   /// Takes them back without the pages of their stacks.

@@ -27,19 +27,19 @@ constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
   return c;
 }
 
-/// The same on this system, whose pages may be larger than the smallest class.
+/// The class for stacks of this size on this system, whose pages may be larger than the smallest class.
 inline std::uint8_t usable_stack_class(std::size_t bytes) noexcept {
   const std::size_t page = os::page_size();
   return stack_class(bytes > page ? bytes : page);
 }
 
-/// The guard below each stack: at least as large as frames ever are that nobody would call a mistake.
+/// The guard below each stack: a larger frame is a mistake of the program.
 inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
 
-/// The same in whole pages, an odd number of them. A stack of more than one page has an even number, so the
-/// tops of stacks are an odd number of pages apart, and their entries in the processor's cache of page tables (TLB)
-/// spread over all of its sets. With 64 KiB a thousand goroutines shared a sixteenth of them: to spawn
-/// 1,000 took 58 ns each and not 47, 2,000 took 102 and not 63.
+/// The guard in whole pages, an odd number of them. A stack of more than one page has an even number. So the
+/// tops of stacks are an odd number of pages apart, and their entries in the processor's cache of page
+/// tables (TLB) spread over all of its sets. With 64 KiB a thousand goroutines shared a sixteenth of them:
+/// to spawn 1,000 took 58 ns each and not 47, 2,000 took 102 and not 63.
 constexpr std::size_t stack_guard_bytes_of(std::size_t page) noexcept {
   const std::size_t pages = (stack_guard_bytes + page - 1) / page;
   return (pages | 1) * page;

@@ -9,21 +9,21 @@
 //   begun as there may be threads, they pass the Ps among themselves, and what is new or has slept
 //   never runs. So the last thread that is free of them does not begin another one.
 //
-// Which goroutine is another loop? Nobody knows before it has run. But loops come in numbers, from
-// one place: a goroutine that has not begun is taken for a loop if one of the same kind, the same
-// function started at the same place, has used up a slice and goes on doing so: each loop that
-// occupies a thread is stopped again after about as many stops as there are threads, as they take
-// turns. A kind that was not stopped for four times as long was no loop, but had lost its CPU for a
-// slice, or has ended. What is of a loop's kind is held back until a thread is free for it. All
-// others begin; one of them may be a loop of a new kind after all, and then the thread
-// is taken until some loop ends or waits.
+// Which goroutine is another loop? That is known only after it has run. But loops come in numbers, from one
+// place. Two goroutines are of one kind if they run the same function, started at the same place. A
+// goroutine that has not begun is taken for a loop if one of its kind has used up a slice and goes on
+// doing so: each loop that occupies a thread is stopped again after about as many stops as there are
+// threads, as they take turns. A kind that was not stopped for four times as long was no loop, but had
+// lost its CPU for a slice, or has ended. Goroutines of a loop's kind are held back until a thread is
+// free for them. All others begin; one of them may be a loop of a new kind after all, and then the
+// thread is taken until some loop ends or waits.
 //
 // When
 //   A thread is free while its M idles or sleeps in the poller, from where the monitor calls it when it is
-//   the last (call_last_thread in monitor.hpp), or if it could still be made. TR1
-//   says that whoever takes the last one finds the state on, so of two Ms that begin goroutines at
-//   the same time at least one looks. The monitor ends the state, and lets those go on that were
-//   held back, when two threads are free: one to keep, and one for the next of them. Where there
+//   the last (call_last_thread in monitor.hpp), or if it could still be made. TR1 says that the M
+//   that takes the last one finds the state on, so of two Ms that begin goroutines at the same time
+//   at least one looks. When two threads are free, one to keep and one for the next goroutine, the
+//   monitor ends the state and lets the goroutines continue that were held back. Where there
 //   are no more threads than Ps, none can be kept.
 //
 // Where
@@ -131,7 +131,7 @@ class thread_reserve {
     return free;
   }
 
-  /// Whether somebody was held back; true only once.
+  /// Whether a goroutine was held back; true only once.
   bool is_to_be_reported() noexcept {
     scoped guard(lock_);
     return ever_held_ && !reported_ && (reported_ = true);

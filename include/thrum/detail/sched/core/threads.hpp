@@ -215,7 +215,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
       released = true;
     }
     if (!clock.is_virtual()) {
-      p->timers.run_due(traits::now());  // perhaps nobody else comes by
+      p->timers.run_due(traits::now());  // perhaps no other thread runs them
     }
     goroutine* const g = take_bound();
     if (g != nullptr) {
@@ -229,10 +229,10 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
   }
 }
 
-// What was queued on other Ps while the refused M was to search has woken nobody, and hand_off looks
-// at no other P than its own. The fence of I5 was take_back's. Where nobody sleeps in the poller no other M
-// is started for a timer: hand_off has sent one there, or a P is busy, and the monitor sees to it. (One that
-// was started for it, too, and refused would bring the first back from the poller, and so on.)
+// Work that was queued on other Ps while the refused M was to search has woken no M, and hand_off looks
+// at no other P than its own. The fence of I5 was take_back's. If no M sleeps in the poller, no other M is
+// started for a timer: hand_off has sent one there, or a P is busy, and the monitor sees to it. (If another M
+// was started for it and refused, too, it would bring the first back from the poller, and so on.)
 THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
   if (has_queued_work()) {
     wake_processor();
@@ -284,7 +284,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   const auto has_work = [&] { return !p.queue.empty() || has_shared_work() || has_forks(); };
   // relaxed: set by the holder that it comes from
   if ((p.attention.load(relaxed) & attention_low) != 0) {
-    // relaxed: whoever holds it next shows what it runs
+    // relaxed: its next holder shows what it runs
     p.attention.fetch_and(~std::uint32_t{attention_low}, relaxed);
   }
   if (has_work()) {
@@ -292,7 +292,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
     start_m(p, false);
     return;
   }
-  // Nobody searches and nobody could: somebody must, or work that arrives now finds no taker.
+  // No M searches, and none could: this P's next M must, or work that arrives now finds no taker.
   if (idle.claim_first_spinner()) {
     idle.lock().lock();
     start_m(p, true);

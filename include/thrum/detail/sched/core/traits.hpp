@@ -11,8 +11,8 @@
 // files of the program: such a build has an inline namespace of its own (base/config.hpp).
 //
 // Only the queues (sched/queue) are templates over it, as the models check each of them with
-// several. Rejected: templates throughout. 214 of them spelled a parameter that nobody ever gave,
-// their bodies were looked at twice by the compiler, and every name in a debugger ended in
+// several. Rejected: templates throughout. 214 of them spelled a parameter that no program ever gave,
+// the compiler looked at their bodies twice, and every name in a debugger ended in
 // <default_traits>. docs/decisions/0014-traits-are-chosen-once.md says more.
 #ifndef THRUM_DETAIL_SCHED_CORE_TRAITS_HPP
 #define THRUM_DETAIL_SCHED_CORE_TRAITS_HPP
@@ -94,9 +94,9 @@ struct default_traits {
   /// of a processor at the most.
   static constexpr std::int64_t poll_interval_ns = 1'000'000;
 
-  /// Bytes of input and output that a goroutine may move in a row before it looks whether somebody
-  /// waits, and as how many of them each call counts: 128 calls, or a few large ones, which take
-  /// about as long, some hundred microseconds.
+  /// Bytes of input and output that a goroutine may move in a row before it looks whether another
+  /// goroutine waits, and as how many of them each call counts: 128 calls, or a few large ones, which
+  /// take about as long, some hundred microseconds.
   static constexpr std::int64_t io_budget = 1 << 20;
   static constexpr std::int64_t io_call_cost = io_budget / 128;
 
@@ -120,9 +120,9 @@ struct default_traits {
   /// How long a thread must have slept in a call before its P is taken.
   static constexpr std::int64_t blocked_ns = 1'000'000;
 
-  /// The same on a system that does not say whether a thread sleeps or waits for a CPU: longer than
-  /// a thread waits for one beside some dozens that compute. A loop that loses its P by mistake goes on
-  /// without, and may be a thread too many.
+  /// How long a thread must have been in a call before its P is taken, on a system that does not say whether
+  /// it sleeps or waits for a CPU: longer than a thread waits for a CPU beside some dozens that compute.
+  /// A loop that loses its P by mistake continues without, and may be a thread too many.
   static constexpr std::int64_t silent_ns = 100'000'000;
 
   /// How long a thread must have computed after a signal was sent to it that it has not taken, for

@@ -11,7 +11,7 @@
 //       about to put it there: nothing; the clock stands
 //   V3  a timer is armed, and the first goroutine has not returned: the clock jumps to the earliest,
 //       and an M looks for work, which fires it
-//   V4  no goroutine is left, or none can ever run again: the owner of the clock is told, once
+//   V4  no goroutine is left, or none can ever run again: the scheduler tells the owner of the clock, once
 //
 // And then, where the M runs the timers of that moment (run_timers):
 //   V5  the goroutines that they have made runnable are put into a random order: a program that
@@ -19,8 +19,8 @@
 // All draws of such a scheduler, a select's among them, come of the clock's seed, so that with one
 // processor the same seed makes the same order.
 //
-// Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that
-// are not ours; these find an idle P as ever.
+// Since nothing runs, only threads that are not ours arm a timer or ready a goroutine meanwhile; these
+// find an idle P as ever.
 //
 // Source: Go, internal/synctest.
 #ifndef THRUM_DETAIL_SCHED_CORE_VIRTUAL_TIME_HPP
@@ -77,7 +77,7 @@ struct virtual_clock {
 };
 
 /// What a runtime goes by: the clock of the machine, or a virtual one. Under a virtual one nothing
-/// is done that only time would ask for: no slice ends, nothing idle is given back, nobody sleeps
+/// is done that only time would ask for: no slice ends, nothing idle is given back, no M sleeps
 /// until a timer is due. It is no part of the traits, as one process has runtimes of both kinds,
 /// and users' code that waits is the same in both.
 class runtime_clock {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Threads of others that are making a goroutine of this scheduler runnable. From the moment it is
-// queued the goroutine may run and end, and with it the runtime; so whoever destroys the scheduler
-// waits for them.
+// Threads, most of them from outside, that are making a goroutine of this scheduler runnable. From the
+// moment it is queued the goroutine may run and end, and with it the runtime. So the thread that
+// destroys the scheduler waits for them.
 #ifndef THRUM_DETAIL_SCHED_CORE_VISITORS_HPP
 #define THRUM_DETAIL_SCHED_CORE_VISITORS_HPP
 
@@ -27,7 +27,8 @@ class visitors {
   void leave() noexcept {
     count_.fetch_sub(1, release);  // [s.visit >] release: our last touch; sees: wait_until_gone
   }
-  /// By the thread that destroys the scheduler, once nothing can be queued any more.
+  /// Returns when all of them have left. The thread that destroys the scheduler calls it, once nothing can be
+  /// queued any more.
   void wait_until_gone() const noexcept {
     // [s.visit <] acquire: their last touch.
     for (std::uint32_t turn = 0; count_.load(acquire) != 0; ++turn) {
