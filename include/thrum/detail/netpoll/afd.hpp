@@ -10,14 +10,14 @@
 //   side of a socket is ready, also if it is already.
 //
 // Requests
-//   The system writes into a request until it has ended, so a request belongs to the poller and not
-//   to the one that asked: the goroutine may be gone, and its socket closed, which ends the request
-//   with a tag that nobody has any more. They lie in slabs, which are given back at the end, and those
-//   that are free in a list.
+//   The system writes into a request until it has ended. So a request belongs to the poller and not
+//   to the goroutine that asked: the goroutine may be gone. Its socket may be closed, which ends the
+//   request with a tag that no registration has any more. Requests lie in slabs, which are given back
+//   at the end; a list has the free ones.
 //
 // Arming
 //   What was armed is one request of each descriptor: it stands in a table by the descriptor's number
-//   until its packet has come, and who arms that number again ends it first. Else every wait that times
+//   until its packet has come; arm() of that number ends it first. Else every wait that times
 //   out would leave a request of its own with the system, for as long as the socket lives.
 //   The system ends a request when its socket is closed, and says so: the waiters hear it at once.
 //
@@ -172,7 +172,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
     nobody() : sink{[](sink&, std::uint64_t, std::uint32_t) noexcept {}} {}
   } to;
   objects_.cancel_all();
-  while (under_way_.load(relaxed) != 0 || objects_.size() != 0) {  // relaxed: nobody else is here
+  while (under_way_.load(relaxed) != 0 || objects_.size() != 0) {  // relaxed: no thread is inside
     poll(-1, to);
   }
   for (os::handle& way : ways_) {
@@ -188,10 +188,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
     slabs_ = last->next;
     os::unmap(last, slab::size);
   }
-  // relaxed: nobody else is here
+  // relaxed: no thread is inside
   woken_.store(false, relaxed);
-  has_armed_.store(false, relaxed);  // relaxed: nobody else is here
-  descriptors_.store(0, relaxed);    // relaxed: nobody else is here
+  has_armed_.store(false, relaxed);  // relaxed: no thread is inside
+  descriptors_.store(0, relaxed);    // relaxed: no thread is inside
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::add(os::handle fd, std::uint64_t /*tag*/) noexcept {
@@ -215,14 +215,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::remove(os::handle /*fd*/, std::uint64
   if (asked != 0) {
     objects_.cancel(tag);
   }
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::ask(os::handle fd, std::uint64_t tag, events side,
                                                bool /*now*/) noexcept {
   const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
   if (submit(fd, tag, side, answer) != 0) {
-    // Whoever waits calls, and learns more.
+    // The waiter calls again, and learns more.
     post(of_refusal, tag | (side == writable ? std::uint64_t{1} << 63 : 0));
   }
 }
@@ -386,7 +386,7 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
                  : afd_words::translate(done.info.count != 0 ? done.info.sockets[0].events : 0);
   under_way_.fetch_sub(1, relaxed);  // relaxed: close() is called when all is over
   if (const std::uint64_t tag = give_back(done); tag != 0) {
-    // What was asked for is told to be there in any case: whoever waits calls, and learns more.
+    // Reports what was asked for in any case: the waiter calls again, and learns more.
     to.deliver(
         to, tag,
         is_gone ? std::uint32_t{gone} : events | answer | answer / asked_readable * readable);

@@ -97,12 +97,12 @@ struct afd::request {
     ::IO_STATUS_BLOCK status;
   };
   afd_words::poll_info info;
-  std::atomic<std::uint64_t> tag;  // 0: nobody's any more
+  std::atomic<std::uint64_t> tag;  // 0: no registration's any more
   std::uint32_t answer;            // asked_readable, asked_writable; 0: it was armed
   os::handle fd;
   request* next_armed;  // in its row of the table
 
-  /// Of one that has ended: because its socket was closed. The system may say so only with the packet.
+  /// Whether it has ended because its socket was closed. The system may say so only with the packet.
   [[nodiscard]] bool is_of_closed() const noexcept {
     return status.Status == 0 && info.count != 0 &&
            (info.sockets[0].events & afd_words::local_close) != 0;

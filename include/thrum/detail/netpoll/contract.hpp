@@ -5,8 +5,8 @@
 //
 // The scheduler knows a poller by nine operations. A descriptor is a handle of the system's and a
 // tag of the scheduler's; the poller hands the tag back with each event and does not know what is
-// behind it. A tag is used for one registration only, so an event that was on its way when its
-// descriptor was closed, and that arrives when the number belongs to another one, wakes nobody.
+// behind it. A tag is used for one registration only. So an event that was on its way when its
+// descriptor was closed wakes no goroutine, even if its number belongs to another descriptor by now.
 //
 //   open()            Makes the poller usable. Called once, before any other operation. Returns 0
 //                     or an error below zero.
@@ -18,9 +18,9 @@
 //   arm_first(fd, tag, events)  Reports once when one of `events` is true, in a name space of its
 //                     own: the descriptor may be added as well. 0 or an error below zero. A poller that
 //                     hears of it also reports when the descriptor is closed instead: `gone`.
-//   arm(fd, tag, events)  The same for a number that was armed before, in its place. os::not_armed:
-//                     it was not, or it belongs to another open file by now, of which a poller that
-//                     cannot tell says nothing.
+//   arm(fd, tag, events)  As arm_first, in place of what that number was armed for before.
+//                     os::not_armed: it was not armed, or it belongs to another open file by now; a
+//                     poller that cannot tell does not report the latter.
 //   poll(delay, sink) Waits for events and gives each to the sink, which collects the goroutines
 //                     that they make runnable. delay < 0: for ever, 0: do not wait, > 0: at most so
 //                     many nanoseconds. May come back early at any time. At most one thread is

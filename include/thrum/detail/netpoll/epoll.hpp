@@ -24,8 +24,8 @@
 //   each step changed in turn.
 //
 // Descriptors of others (arm)
-//   Somebody else's library may close a descriptor while we know it, and the same one may be added
-//   as well, which epoll refuses. They are in a second epoll, one-shot, which is itself a
+//   A foreign library may close such a descriptor while we know it. It may be added as well, and epoll
+//   refuses the same descriptor twice. So they are in a second epoll, one-shot, which is itself a
 //   descriptor in the first one.
 #ifndef THRUM_DETAIL_NETPOLL_EPOLL_HPP
 #define THRUM_DETAIL_NETPOLL_EPOLL_HPP
@@ -142,7 +142,7 @@ void basic_epoll<System>::close() noexcept {
       *each = -1;
     }
   }
-  active_.store(false, relaxed);  // relaxed: nobody else is here
+  active_.store(false, relaxed);  // relaxed: no thread is inside
 }
 
 template <class System>
@@ -156,7 +156,7 @@ int basic_epoll<System>::add(os::handle fd, std::uint64_t tag) noexcept {
   descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
   if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
     const int error = -errno;
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
     return error;
   }
   return 0;
@@ -166,7 +166,7 @@ template <class System>
 void basic_epoll<System>::remove(os::handle fd) noexcept {
   ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
   System::control(own_, EPOLL_CTL_DEL, fd, ignored);
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
 }
 
 template <class System>

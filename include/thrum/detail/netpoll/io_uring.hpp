@@ -9,20 +9,20 @@
 //   readiness for all else, which has to be asked for each time (asks_each_time in contract.hpp):
 //   what IOCP and AFD on Windows are like, tried on Linux.
 //
-// Who submits
+// Submitting
 //   Requests are put into the queue under `submitting_` and are handed over by the next poll, which
 //   enters the kernel anyway; or at once, if some thread sleeps in the poller (`sleeps_`) and would
-//   not see them, or if the caller says so. Whoever hands over comes back when the kernel has taken
+//   not see them, or if the caller says so. A thread that hands over returns when the kernel has taken
 //   its request: a call ends at one that the kernel refuses at once, and leaves what stands behind.
 //
-// Who reaps
-//   One thread at a time, under `reaping_`, which a poll that waits holds all the time. Others find
-//   nothing then: the scheduler lets nobody poll beside a thread that sleeps here.
+// Reaping
+//   One thread at a time, under `reaping_`, which a poll that waits holds all the time. Other threads
+//   find nothing then: the scheduler lets no M poll beside a thread that sleeps here.
 //
 // Waking
 //   A request that does nothing, which completes at once. `woken_` is the wake: a poll that finds it
 //   before it sleeps does not; the completion only ends the sleep of one that missed it, and only a
-//   poll that waits clears it then. A signal handler that wakes has interrupted nobody who is here.
+//   poll that waits clears it then. A signal handler that wakes never interrupts a thread in here.
 //
 // Checked by tests/model/linux/io_uring_model.cpp, with each order and each step changed in turn.
 //
@@ -34,7 +34,7 @@
 //   is interrupted then, too. With that interrupt, which goes from one processor to another, an HTTP
 //   request cost half as much again. If the thread has ended, the request may be cancelled instead:
 //   readiness that was asked for is then reported as if it were there, and an operation ends with
-//   os::interrupted. Whoever waits calls again.
+//   os::interrupted. The waiter calls again.
 //
 // Nor does a file end before the requests that name it, and those end on the thread that submitted
 // them, a moment after their cancellation. So the work of a last close() may fall to that thread. It
@@ -42,7 +42,7 @@
 // the one in the poller, then waits in place of the one that closes. (Measured: 1.03 s for a second.)
 //
 // Descriptors of others (arm) stay with an epoll, which is itself watched by the ring: the kernel
-// keeps the file of a request open, so a ring never learns that somebody has closed a number.
+// keeps the file of a request open, so a ring never learns that a program has closed a number.
 //
 // Source: the kernel's io_uring.c and the manual pages of io_uring_setup(2) and io_uring_enter(2).
 #ifndef THRUM_DETAIL_NETPOLL_IO_URING_HPP
@@ -63,7 +63,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
 
-/// Held for some lines, or, by the thread that sleeps in the kernel, for long: then nobody waits.
+/// Held for some lines, or, by the thread that sleeps in the kernel, for long: then no thread waits for it.
 template <class System>
 class ring_lock {
  public:
@@ -138,14 +138,14 @@ class basic_io_uring {
     return reinterpret_cast<std::uintptr_t>(&what) | operation_bit;
   }
 
-  /// Into the queue. `now`: hands it over, and what stands before it, even if nobody sleeps.
+  /// Puts it into the queue. `now`: hands it and all before it over, even if no thread sleeps.
   void submit(const uring::submission& what, bool now) noexcept;
   /// There is room. Where the queue ends now.
   std::uint32_t put_locked(const uring::submission& what) noexcept;
   /// What stands before `end`; returns when the kernel has it.
   void hand_over(std::uint32_t end) noexcept;
   std::uint32_t waiting_locked() const noexcept;
-  /// What stands in the queue, which is handed over by the caller; from now on somebody sleeps.
+  /// Returns how many requests the caller is to hand over. `sleeps`: it sleeps in the kernel from now on.
   std::uint32_t begin_wait(bool sleeps) noexcept;
   void end_wait() noexcept;
   void watch_others() noexcept;
@@ -220,9 +220,9 @@ template <class System>
 void basic_io_uring<System>::close() noexcept {
   queues_.close();
   others_.close();
-  // relaxed: nobody else is here
+  // relaxed: no thread is inside
   watches_others_.store(false, relaxed);
-  descriptors_.store(0, relaxed);  // relaxed: nobody else is here
+  descriptors_.store(0, relaxed);  // relaxed: no thread is inside
 }
 
 template <class System>
@@ -246,7 +246,7 @@ void basic_io_uring<System>::remove(os::handle /*fd*/, std::uint64_t tag,
       submit(end, true);
     }
   }
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
 }
 
 template <class System>
@@ -267,7 +267,7 @@ void basic_io_uring<System>::start(operation& what) noexcept {
                    : what.kind == operation::read  ? uring::op_read
                                                    : uring::op_write;
   request.fd = what.fd;
-  // Who receives by an operation has found nothing there, or taken all there was.
+  // The receiver has called before: it has found nothing there, or taken all there was.
   request.priority = what.kind == operation::receive && queues_.can_wait_first ? uring::wait_first
                                                                                : std::uint16_t{0};
   request.address = reinterpret_cast<std::uintptr_t>(what.data);
@@ -357,7 +357,7 @@ THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& w
   submitting_.lock();
   while (waiting_locked() > queues_.submission_mask) {
     const std::uint32_t all = waiting_locked();
-    submitting_.unlock();  // the kernel may take none before somebody has reaped
+    submitting_.unlock();  // the kernel may take none before a thread has reaped
     if (queues_.enter(all, false, 0) != 0) {
       System::yield();
     }
@@ -381,7 +381,7 @@ THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noex
     const int error = queues_.enter(waiting, false, 0);
     if (error != 0) {
       if (error != uring::no_memory_now) {
-        return;  // there is much to be reaped: nobody sleeps, and the next poll hands it over
+        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
       }
       System::yield();
     }
@@ -451,7 +451,7 @@ template <class System>
 THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
                                                     sink& to) noexcept {
   if ((of.user_data & operation_bit) != 0) {
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: whoever waited for it is about to be woken
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: its waiter is about to be woken
     auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
     done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
     return;
@@ -478,7 +478,7 @@ THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t r
                                                                   events side) noexcept {
   const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
   if (result < 0) {
-    return answer | side;  // whoever waits calls, and learns more
+    return answer | side;  // the waiter calls again, and learns more
   }
   return answer | side |
          ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);

@@ -63,7 +63,7 @@ static_assert(shared_word::is_always_lock_free && sizeof(shared_word) == sizeof(
 /// The priority of a receive that waits first.
 inline constexpr std::uint16_t wait_first = 1;
 
-/// Of enter(): there was no memory for a request. Another call may find some.
+/// The error of enter() if there was no memory for a request. Another call may find some.
 inline constexpr int no_memory_now = -EAGAIN;
 
 /// Both queues, mapped. The kernel takes from the first and puts into the second.
@@ -124,7 +124,7 @@ struct io_uring_system {
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll { namespace uring {
 
-// The same numbers on every processor.
+// The numbers are equal on all processors.
 inline constexpr long number_of_setup = 425;
 inline constexpr long number_of_enter = 426;
 

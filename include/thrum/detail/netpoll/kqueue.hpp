@@ -24,7 +24,7 @@
 // Files that are always ready
 //   kqueue takes regular files, and means something else by them (there is more in front of the
 //   position). They are refused here, as the contract wants, and so is what kqueue refuses as a
-//   kind. FreeBSD refuses EVFILT_WRITE of a pipe whose other end is closed: nobody waits there,
+//   kind. FreeBSD refuses EVFILT_WRITE of a pipe whose other end is closed: no goroutine waits there,
 //   because the call fails at once.
 //
 // What can only be read
@@ -127,7 +127,7 @@ class kqueue {
       }
     }
     if (error != 0) {
-      descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+      descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
     }
     return is_refusal_of_kind(error) ? os::always_ready : error;
   }
@@ -135,7 +135,7 @@ class kqueue {
   THRUM_NOINLINE void remove(os::handle fd) noexcept {
     apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));
     apply(own_, change(fd, EVFILT_WRITE, EV_DELETE, 0));
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
   }
 
   int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {

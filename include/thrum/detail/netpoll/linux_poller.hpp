@@ -42,7 +42,7 @@ class linux_poller {
   void remove(os::handle fd, std::uint64_t tag, std::uint32_t asked) noexcept {
     is_ring_ ? ring_.remove(fd, tag, asked) : epoll_.remove(fd);
   }
-  /// For one that nobody has asked about.
+  /// Removes a descriptor for which nothing was asked.
   void remove(os::handle fd) noexcept { remove(fd, 0, 0); }
   void ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept {
     ring_.ask(fd, tag, side, now);

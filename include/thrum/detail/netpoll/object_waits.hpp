@@ -31,7 +31,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
 
-/// Held for a few lines, by threads that nobody stops meanwhile: all of them are in a section.
+/// Held for a few lines. All its holders are in a section, so none is stopped while it holds the lock.
 class afd_lock {
  public:
   void lock() noexcept;
@@ -57,14 +57,14 @@ class object_waits {
   object_waits& operator=(const object_waits&) = delete;
 
   /// A packet with this key comes to the port when one of `what` is true of the object, also if it is
-  /// true already. 0; os::always_ready: it is none that anybody waits for; or another error below zero.
+  /// true already. 0; os::always_ready: its kind cannot be waited for; or another error below zero.
   int submit(os::handle port, std::uintptr_t key, os::handle fd, std::uint64_t tag,
              std::uint32_t what, std::uint32_t answer) noexcept;
 
-  /// Nobody waits for these any more; the packet comes soon, or not at all.
+  /// Cancels waits that have no waiter any more; the packet comes soon, or not at all.
   void cancel(std::uint64_t tag) noexcept;
   void cancel_all() noexcept;
-  /// The same for what that object was armed for; if a packet is on its way, its tag is 0.
+  /// Cancels what that object was armed for; if a packet is on its way, its tag is 0.
   void cancel_armed(os::handle fd) noexcept;
 
   /// How many packets have not been taken yet.
@@ -108,7 +108,7 @@ struct object_waits::request {
   ::HANDLE port = nullptr;
   std::uintptr_t key = 0;
   os::handle fd = os::no_handle;
-  std::atomic<std::uint64_t> tag{0};  // 0: nobody's any more
+  std::atomic<std::uint64_t> tag{0};  // 0: no registration's any more
   std::uint32_t events = 0;
   std::uint32_t answer = 0;   // 0: it was armed
   bool is_reading = false;    // the operation below is under way
@@ -143,7 +143,7 @@ THRUM_OUT_OF_LINE bool object_waits::begin(request& one, os::handle fd,
       const bool is_done = ::ReadFile(os::native(fd), &nothing, 0, &none, &one.reading) != 0;
       one.is_reading = !is_done && ::GetLastError() == ERROR_IO_PENDING;
       if (!one.is_reading) {
-        ::SetEvent(one.object);  // whoever waits calls, and learns more
+        ::SetEvent(one.object);  // the waiter calls again, and learns more
       }
     }
     return true;
@@ -299,7 +299,7 @@ THRUM_OUT_OF_LINE std::uint64_t object_waits::tag_of(std::uintptr_t packet) noex
 THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
     std::uintptr_t packet) noexcept {
   auto& done = *reinterpret_cast<request*>(packet);
-  lock_.lock();  // whoever registered it has left, and so has who cancels it
+  lock_.lock();  // the threads that registered and cancelled it have left
   unlink_locked(done);
   const ::HANDLE wait = done.wait;
   const told result{done.tag.load(relaxed), done.events, done.answer};  // relaxed: under the lock
