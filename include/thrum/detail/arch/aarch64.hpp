@@ -18,7 +18,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "aarch64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
+/// Call it in a loop that waits for another processor. isb waits for about as long as x86's
 /// pause; yield, the instruction made for it, does nothing on most processors.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
@@ -47,7 +47,7 @@ inline bool has_shadow_stack() noexcept {
   return asked == 0;
 }
 
-/// By DWARF's numbers: x0 to x30, the stack pointer.
+/// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 
 /// A return address without its signature, if it was signed. An older processor does nothing.

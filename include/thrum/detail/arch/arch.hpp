@@ -39,7 +39,7 @@ THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexc
   return thrum_switch_stack(save_sp, load_sp, pass);
 }
 
-/// The same, faster when most switches are made by the same call: see contract.hpp.
+/// As switch_stack, but faster when most switches are made by the same call: see contract.hpp.
 THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }

@@ -88,7 +88,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "armhf";
 inline constexpr std::size_t stack_alignment = 8;
 
-/// To be called in a loop that waits for another processor. `yield` does nothing on most.
+/// Call it in a loop that waits for another processor. `yield` does nothing on most processors.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("yield" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.

@@ -57,7 +57,7 @@ struct raised_exception {
   std::uintptr_t information[15];
 };
 
-/// What a handler returns: the thread goes on where it was; nobody is found here.
+/// A handler's answers: the thread continues where it was; or the search continues.
 inline constexpr int go_on_there = 0;
 inline constexpr int go_on_searching = 1;
 
@@ -76,7 +76,7 @@ inline bool is_thrown(const raised_exception& raised) noexcept {
 
 #if THRUM_HAS_ARM_UNWINDER
 
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
+// The 32-bit Arm unwinder leaves it to each function's routine to take its frame away; this takes it away.
 extern "C" ::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
 
 /// What the entry of call_watched names. It is also called for a walk that has no exception.
@@ -110,10 +110,10 @@ inline int thrum_watch_exception(const raised_exception* raised, void*, void*, v
   return go_on_searching;
 }
 
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
+/// The handler of the first function of a stack: no frame has caught the exception. An exception of C++ ends
+/// the program here as it does elsewhere, where the unwinder comes to the end of the stack and returns to
+/// `throw`. For all others this asks the program's own filter, as the first function of a thread does:
+/// the system would ask no filter, and end the process.
 [[gnu::used]] inline int thrum_end_by_exception(const raised_exception*, void*, void*,
                                                 void*) asm(THRUM_SYMBOL("thrum_end_by_exception"));
 inline int thrum_end_by_exception(const raised_exception* raised, void*, void* machine, void*) {

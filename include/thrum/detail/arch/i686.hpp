@@ -100,7 +100,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "i686";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor.
+/// Call it in a loop that waits for another processor.
 THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
@@ -122,7 +122,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 20;
 
-/// By DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
+/// Registers by DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
 using frame_registers = registers_of_frame<9, 4>;
 
 /// A return address as the call has left it.

@@ -117,7 +117,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "loongarch64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor, which this one has no instruction for.
+/// Call it in a loop that waits for another processor. This processor has no instruction for that.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("nop" ::: "memory"); }
 
 /// No valgrind that there is when this is written runs programs for this processor.
@@ -126,7 +126,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&)[6]) noexcept { retur
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 160;
 
-/// By DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
+/// Registers by DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
 using frame_registers = registers_of_frame<32, 3>;
 
 /// A return address as the call has left it.

@@ -8,10 +8,10 @@
 //    512 the caller's own first words, where a called function saves: 8 bytes unused, the condition
 //    register, the return address
 // r2 points to the table of addresses of the shared object whose code runs, and the two sides may
-// be in different ones. r13 belongs to the thread. VRSAVE is nobody's on Linux.
+// be in different ones. r13 belongs to the thread. Linux does not use VRSAVE.
 //
-// A function that is called by its address finds that in r12, from which it makes its r2; whoever
-// called it loads its own r2 again, by the very instruction that the unwinder looks for.
+// A function that is called by its address finds that in r12, from which it makes its r2. Its caller
+// loads its own r2 again, by the very instruction that the unwinder looks for.
 #ifndef THRUM_DETAIL_ARCH_PPC64LE_HPP
 #define THRUM_DETAIL_ARCH_PPC64LE_HPP
 
@@ -204,7 +204,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "ppc64le";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor: lets the core's other threads go first.
+/// Call it in a loop that waits for another processor: lets the core's other threads go first.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("or 27, 27, 27" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
@@ -227,7 +227,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack, with the words of its caller that it uses.
 inline constexpr std::size_t parked_frame_bytes = 512 + 24;
 
-/// By DWARF's numbers, as far as they are needed: r0 to r31, of which r1 is the stack pointer, and
+/// Registers by DWARF's numbers, as far as needed: r0 to r31, of which r1 is the stack pointer, and
 /// the return address, which has number 65.
 using frame_registers = registers_of_frame<66, 1>;
 

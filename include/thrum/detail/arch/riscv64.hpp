@@ -7,8 +7,8 @@
 //    0 ra (return address)    8 s0-s11 (s0 is the frame pointer)
 //    104 fs0-fs11 and 8 bytes that keep the alignment, with lp64d; 8 such bytes with lp64
 // What is preserved is a matter of the convention and not of the processor: with lp64 no called
-// function preserves a floating-point register, whether there are any or not. The vector registers
-// are nobody's across a call. gp and tp belong to the platform and are left alone.
+// function preserves a floating-point register, whether there are any or not. No function preserves
+// a vector register. gp and tp belong to the platform and are left alone.
 //
 // The predictor of returns looks at the register by which is jumped: ra and t0 are calls and
 // returns to it, t1 and t2 are neither. By t2 (and by ra) a jump may land anywhere where the
@@ -131,7 +131,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "riscv64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor: `pause`, which processors without it
+/// Call it in a loop that waits for another processor: `pause`, which processors without it
 /// take for a fence that orders nothing.
 THRUM_INLINE void spin_hint() noexcept { asm volatile(".4byte 0x0100000f" ::: "memory"); }
 
@@ -158,7 +158,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = THRUM_CALLS_KEEP_FLOATS != 0 ? 208 : 112;
 
-/// By DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
+/// Registers by DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
 using frame_registers = registers_of_frame<32, 2>;
 
 /// A return address as the call has left it.

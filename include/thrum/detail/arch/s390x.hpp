@@ -10,8 +10,8 @@
 // The frame of a stack that does not run, from its stack pointer upwards:
 //    0 f8-f15    64 what the caller gave: 48 bytes unused, then r6-r15 (r14 is the return address,
 //    r15 the caller's stack pointer)
-// Of the vector registers only what they share with f8-f15 is preserved. There is no predictor of
-// returns that the older processors have; newer ones take `br %r14` for one.
+// A switch preserves only that part of the vector registers which they share with f8-f15. Older
+// processors have no predictor of returns; newer ones take `br %r14` for a return.
 #ifndef THRUM_DETAIL_ARCH_S390X_HPP
 #define THRUM_DETAIL_ARCH_S390X_HPP
 
@@ -111,11 +111,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "s390x";
 inline constexpr std::size_t stack_alignment = 8;
 
-/// To be called in a loop that waits for another processor, of which there is no hint to give.
+/// Call it in a loop that waits for another processor. This processor has no hint for that.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// Nobody else loads registers from themselves.
+/// No other code loads registers from themselves.
 inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
   register const std::uintptr_t* question asm("2") = request;
   register std::uintptr_t answer asm("3") = 0;
@@ -134,7 +134,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 64 + 128;
 
-/// By DWARF's numbers, as far as they are needed: r0 to r15, of which the last is the stack pointer.
+/// Registers by DWARF's numbers, as far as needed: r0 to r15, of which the last is the stack pointer.
 using frame_registers = registers_of_frame<16, 15, 160>;
 
 /// A return address as the call has left it.

@@ -18,7 +18,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "x86_64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor.
+/// Call it in a loop that waits for another processor.
 THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
@@ -45,7 +45,7 @@ inline bool has_shadow_stack() noexcept {
   return top != 0;
 }
 
-/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
+/// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
 
 /// A return address as the call has left it.
