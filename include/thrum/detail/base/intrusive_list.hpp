@@ -27,7 +27,7 @@ template <class T>
 class intrusive_list {
  public:
   constexpr intrusive_list() noexcept = default;
-  /// Of elements that are linked with each other already; both may be null.
+  /// Makes a list of elements that are linked with each other already; both may be null.
   intrusive_list(T* first, T* last) noexcept : head_(first), tail_(last) {}
   intrusive_list(intrusive_list&& other) noexcept : head_(other.head_), tail_(other.tail_) {
     other.head_ = other.tail_ = nullptr;

@@ -17,7 +17,7 @@
 //   pairings at one access: [rq.3 <, rq.4 <>], which together are an acq_rel.
 //   A total order says which store and which load need it.
 //
-//   a relaxed says in three words or more what makes it enough, or where that is told:
+//   a relaxed says in three words or more what makes it enough, or where that is explained:
 //       tail_.load(relaxed);  // relaxed: only the owner writes
 //       tail_.load(relaxed);  // relaxed: as in push
 //   That goes for the failure of a compare-exchange too.
@@ -31,7 +31,7 @@
 //
 // A seq_cst is never a store but an exchange, though the old value is of no use. On x86-64 the two are
 // one instruction. On aarch64 a seq_cst store and a later seq_cst load are in order by a rule about
-// that pair of instructions, and qemu before it is told of that lets the load go first: with 7.2, in 3 of
+// that pair of instructions. qemu does not keep this rule and lets the load go first: with 7.2, in 3 of
 // 100 races of two threads that store and then look, neither saw the other (decision 26).
 //
 // A pairing has both sides, and has them on the same object unless a fence stands in between. A tag
