@@ -7,10 +7,10 @@
 // Clocks
 //   Timers, tickers and contexts with a deadline are channels that become ready at a time. Nothing
 //   is armed for them: a receiver that finds nothing looks at the clock; at or after `when` it is
-//   served at once, before it waits no longer than until `when` and looks again. So a timer that
-//   nobody waits for costs nothing and is freed with its last handle, nothing is ever buffered and
-//   hence nothing stale is received after a stop, and a foreign thread needs no runtime to wait for
-//   one. (Go arms a channel's timer only while somebody waits, for the same ends.) A change of the
+//   served at once, before it waits no longer than until `when` and looks again. So a timer without a
+//   receiver costs nothing and is freed with its last handle. Nothing is ever buffered, hence
+//   nothing stale is received after a stop. A foreign thread needs no runtime to wait for a timer. (Go
+//   arms a channel's timer only while a goroutine waits, for the same ends.) A change of the
 //   clock wakes the receivers, which look again.
 //
 // Invariants
@@ -152,10 +152,10 @@ class chan_base {
            has_waiter(senders_) || (clock_ != nullptr && clock_->when <= traits::now());
   }
 
-  // Without the lock: whether a look under it would find nothing, or no room. Whether somebody waits only
-  // its holder may see, so of a channel without a buffer neither is sure. (Of a full one a receiver that
-  // lets a sender in shows no element, or no room, for a moment. A select then takes another case that is
-  // ready, which is as if it had come later.)
+  // Without the lock: whether a look under it would find nothing, or no room. Only the lock's holder may see
+  // whether there is a waiter, so a channel without a buffer gives no sure answer. (While a receiver lets a
+  // sender into a full channel, the channel shows no element, or no room, for a moment. A select then takes
+  // another case that is ready, which is as if it had come later.)
 
   bool surely_has_nothing() const noexcept { return capacity_ != 0 && size() == 0 && !is_closed(); }
   bool surely_has_no_room() const noexcept {

@@ -7,8 +7,8 @@
 // Invariants
 //   CH1  at most one of the two lists has waiters, stale ones of selects and a select that does
 //        both aside.
-//   CH2  if the ring is not empty, nobody waits to receive; if it has room, nobody waits to send.
-//   CH3  nobody is made runnable while the lock is held: a woken goroutine would spin on it.
+//   CH2  if the ring is not empty, no receiver waits; if it has room, no sender waits.
+//   CH3  no goroutine is made runnable while the lock is held: a woken goroutine would spin on it.
 //   CH4  an element that a waiting sender offers stays in the sender's frame until a receiver takes
 //        it, under the lock; a receiver's frame is written under the lock.
 //
@@ -21,8 +21,8 @@
 // Elements move without throwing: see element.hpp.
 //
 // Short forms
-//   A send to a ring with room and a receive from one with elements, by a goroutine that nobody wants
-//   anything of, are over in fifty instructions. They are functions without a call but as their last
+//   A send to a ring with room, or a receive from one with elements, takes a goroutine fifty
+//   instructions while no other thread wants its P. The short forms make a call only as their last
 //   step, so that nothing is kept across one: no register is saved, no argument lies in memory. The
 //   other half of a hand-over, which waits, is in one piece down to the switch. Figures, and what was
 //   tried: docs/decisions/0033.
@@ -146,7 +146,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
       : chan_base(0, &clock, when_unused) {}
 
   ~chan_core() {
-    for (std::size_t n = count_.load(relaxed); n > 0; --n) {  // relaxed: nobody else is left
+    for (std::size_t n = count_.load(relaxed); n > 0; --n) {  // relaxed: no other thread is left
       std::destroy_at(&ring()[first_]);
       first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
     }
@@ -155,7 +155,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
  private:
   explicit chan_core(std::size_t capacity) noexcept : chan_base(capacity, nullptr, &destroy) {}
 
-  // The short forms: a goroutine, a ring that has room or elements, nobody who waits, nobody in the way.
+  // The short forms: a goroutine calls, the ring has room or elements, there is no waiter, the lock is free.
   // What else they call is their last step, so they save no registers.
 
   THRUM_NOINLINE chan_result send_on(E& value, bool may_block, std::int64_t deadline,
@@ -258,7 +258,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
                              : recv_locked(anybody{here}, out, may_block, deadline);
   }
 
-  // CH1: who waits has found nobody on the other side, under the same lock.
+  // CH1: a side waits only if it has found no waiter on the other side, under the same lock.
 
   template <class Caller>
   THRUM_INLINE chan_result send_locked(Caller caller, E& value, bool may_block,
@@ -336,7 +336,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return result == chan_result::timed_out && due <= deadline ? chan_result::retry : result;
   }
 
-  /// The same for one that waits until_stopped: its watch has the clock's time too.
+  /// Waits by the clock for a receiver that waits until_stopped: its watch has the clock's time too.
   THRUM_COLD chan_result wait_by_clock_until_stopped(section& here, std::optional<E>& out,
                                                      std::int64_t due) noexcept {
     stop_watch& watch = *current_stop_watch(here);
@@ -357,7 +357,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return result_of(sched::wait(here, point, list.lock, options));
   }
 
-  /// The same for a goroutine, from inside.
+  /// Blocks a goroutine without a deadline; the caller is inside.
   THRUM_NOINLINE static chan_result block_for_ever(machine& m, wait_list& list, void* slot,
                                                    wait_reason reason) noexcept {
     section here(m);

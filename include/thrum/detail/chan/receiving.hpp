@@ -55,7 +55,8 @@ class receiving {
   /// `->` are a usage_error if it is empty.
   received_value<T> recv() const { return received(attempt_at(true, no_deadline)); }
 
-  /// The same into `out`, which is left alone unless the result is ok.
+  /// Receives into `out`, which is left alone unless the result is ok. Blocks until there is an element, or
+  /// the channel is closed and drained. A cancellation point.
   recv_status recv(T& out) const { return recv_into(out, attempt_at(true, no_deadline)); }
 
   /// Receives what is there now; does not block. `empty` if there is nothing.
@@ -75,7 +76,7 @@ class receiving {
     return recv_into(out, attempt_until(when));
   }
 
-  /// The same for elements that cannot be there before they are received, as they have no default.
+  /// Receives an element of a type without a default, of which there can be no `out` to receive into.
   /// Empty: none came, now or in time; or none ever will, which is_closed() tells.
   [[nodiscard]] received_value<T> try_recv() const {
     return received(attempt_at(false, no_deadline));
@@ -260,7 +261,7 @@ class receiving<Self, void> {
     /// Waits for the first signal. A cancellation point.
     explicit iterator(Self of) : of_(std::move(of)), has_signal_(of_.recv()) {}
 
-    /// The same for each signal.
+    /// An empty value, equal for all signals.
     const std::monostate& operator*() const noexcept { return signal; }
     /// Waits for the next signal. A cancellation point.
     iterator& operator++() {
@@ -281,7 +282,7 @@ class receiving<Self, void> {
   std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
-  /// The same operations over std::monostate.
+  /// The channel as one whose elements are std::monostate.
   class values : public receiving<values, std::monostate> {
    public:
     explicit values(chan_core<std::monostate>* core) noexcept : core_(core) {}

@@ -80,7 +80,8 @@ class sending {
     return send_or_keep(value, attempt_for(time));
   }
 
-  /// The same until a moment, of any clock.
+  /// Sends `value` until a moment, of any clock; else returns false and leaves it untouched. Copies and moves
+  /// as try_send. usage_error if the channel is closed. A cancellation point.
   template <class Clock, class Duration>
   bool send_until(const T& value, std::chrono::time_point<Clock, Duration> when)
       const requires std::is_copy_constructible_v<T> {
@@ -96,7 +97,8 @@ class sending {
     return send_or_keep(value, attempt_until(when));
   }
 
-  /// The same until a stop is requested.
+  /// Sends `value` until a stop is requested; else returns false and leaves it untouched. Copies and moves
+  /// as try_send. usage_error if the channel is closed. A cancellation point.
   template <stop_condition Stop>
   bool send(const T& value, const Stop& stop) const requires std::is_copy_constructible_v<T> {
     return send_copy(value, attempt_until_stopped(stop));
@@ -232,7 +234,7 @@ class sending<Self, void> {
   void close() const { as_values().close(); }
 
  private:
-  /// The same operations over std::monostate.
+  /// The channel as one whose elements are std::monostate.
   class values : public sending<values, std::monostate> {
    public:
     explicit values(chan_core<std::monostate>* core) noexcept : core_(core) {}
