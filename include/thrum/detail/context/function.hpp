@@ -7,8 +7,8 @@
 // runtime that it is to run on, which may be gone by then, and a goroutine of its own for it. To
 // call it is to arm it for now.
 //
-// A context owns the functions that it lists; a handle shares one with it. Where a context goes
-// that has not been done, its functions go to its parent: nobody can cancel that context alone any
+// A context owns the functions that it lists; a handle shares one with it. If a context goes that is
+// not done, its functions go to its parent: no caller can cancel that context alone any
 // more, so it would have been done together with its parent. Without a parent they can never be
 // called, and go.
 //

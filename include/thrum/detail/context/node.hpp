@@ -24,8 +24,8 @@
 //   so that the context goes with its last handle. A task_group ends its watch when it goes (let_go).
 //
 // Causes
-//   A node is told a cause with what ends it: by cancel(), or, if a deadline does, by the node whose
-//   deadline came first, and of several at the same time by the outermost. So it does not matter
+//   A node gets a cause with its end. cancel() gives one. If a deadline ends the node, the node whose
+//   deadline came first gives it, and of several at the same time the outermost. So it does not matter
 //   which node of a tree is looked at first when a deadline has passed.
 //
 // Cancelling
@@ -114,7 +114,7 @@ class context_node : public chan_core<std::monostate>,
   }
 
   /// Cancels it and all below it, unless that has been done; the first cause stays. A deadline
-  /// before `now` came first, even if nobody has looked at it yet.
+  /// before `now` came first, even if no thread has looked at it yet.
   void cancel(context_cause cause, std::error_code told = {},
               std::int64_t now = traits::now()) noexcept;
 
@@ -161,8 +161,8 @@ class context_node : public chan_core<std::monostate>,
  private:
   static void delete_node(context_node* self) noexcept { delete self; }
 
-  /// CX1. A node that nobody refers to, and its ancestors that nobody else refers to: a loop, since
-  /// the chain may be long.
+  /// CX1. Destroys a node without references, and each ancestor that loses its last reference by that. A
+  /// loop, since the chain may be long.
   static void drop_chain(chan_base* last) noexcept;
 
   void leave_parent() noexcept;
@@ -173,7 +173,7 @@ class context_node : public chan_core<std::monostate>,
   /// Cancels it because its deadline has passed.
   void time_out() noexcept { cancel(context_cause::timed_out, cause_of_deadline()); }
 
-  /// What it is told if its deadline has passed.
+  /// The cause that it gets if its deadline has passed.
   std::error_code cause_of_deadline() const noexcept;
   /// When its own deadline is due, as its clock stands.
   std::int64_t own_due() const noexcept {
@@ -195,19 +195,19 @@ class context_node : public chan_core<std::monostate>,
   /// Requests the stop, if there is a token.
   void tell() noexcept;
 
-  /// Of a node that goes: see context_function.
+  /// Gives the functions of a node that goes to its parent: see context_function.
   void hand_over_functions() noexcept;
 
   // Deadlines that are watched.
 
   struct deadline_watch;
-  /// By the caller's runtime, else by any.
+  /// Has the caller's runtime watch the deadline, else any runtime.
   void watch_deadline();
   /// False: that one has stopped.
   bool watch_deadline(runtime_scheduler& by) {
     return watch_deadline(make_watch(by), by.registered.number());
   }
-  /// The same in two steps, of which only the first may throw.
+  /// Watch a deadline in two steps, of which only the first may throw.
   func_timer_handle make_watch(runtime_scheduler& by);
   bool watch_deadline(const func_timer_handle& made, std::uint64_t by) noexcept;
   /// Ends the watch of the scheduler with that number; 0: of any scheduler. Returns its timer.

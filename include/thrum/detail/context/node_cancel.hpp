@@ -43,7 +43,7 @@ THRUM_OUT_OF_LINE bool context_node::close_as(context_cause cause, std::error_co
     walk_.store(&root, relaxed);
     told_ = told;
     has_functions_ = !functions_.empty();
-    // [cx.cause >] release: what we did before, and what it is told.
+    // [cx.cause >] release: what we did before, and told_.
     cause_.store(cause, release);
   }
   close();  // without the node's lock (CX3)

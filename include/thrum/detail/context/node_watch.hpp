@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Of what context/node.hpp declares, what others are told by: functions, deadlines that are watched,
-// stop tokens.
+// The part of context/node.hpp by which a node reaches others: functions, watched deadlines, stop tokens.
 #ifndef THRUM_DETAIL_CONTEXT_NODE_WATCH_HPP
 #define THRUM_DETAIL_CONTEXT_NODE_WATCH_HPP
 
@@ -217,7 +216,7 @@ THRUM_OUT_OF_LINE std::stop_token context_node::stop_token(watched how) {
     done = cause() != context_cause::none;
     if (done) {
       wait_for_walk_of_other(nullptr);
-      source.request_stop();  // nobody has its token yet
+      source.request_stop();  // no caller has its token yet
     }
     const section here;
     scoped guard(node_lock_);
