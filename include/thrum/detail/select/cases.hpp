@@ -105,7 +105,7 @@ class case_channel {
 
   core_type* core() const noexcept { return core_; }
 
-  /// From here on the channel stays alive by itself.
+  /// Keeps the channel alive from here on.
   void own() noexcept {
     if (core_ != nullptr && !owned_) {
       core_->add_reference();
@@ -270,7 +270,7 @@ class send_case : public select_case_base {
         value_(std::forward<V>(value)),
         handler_(std::move(handler)) {}
 
-  /// The same case with a value of its own.
+  /// Turns it into a case that owns its value.
   using owning = send_case<T, std::remove_reference_t<Value>, F>;
   owning with_own_value() && {
     return owning(std::move(channel_), std::move(value_), std::move(handler_));

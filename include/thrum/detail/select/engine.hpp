@@ -73,7 +73,7 @@ struct select_frame {
   std::size_t n;
   chan_base** by_address;  // scratch
   wait_point* points;      // uninitialised memory
-  /// Of two operations on channels, the one to look at first: 0, 1, or any.
+  /// Which of two operations on channels to look at first: 0, 1, or any.
   static constexpr std::uint32_t any = 2;
   std::uint32_t first = any;
 };
@@ -234,7 +234,8 @@ class select_locks {
     return reinterpret_cast<std::uintptr_t>(core);
   }
 
-  /// By a heap, which needs no stack and no good luck: there may be thousands.
+  /// Sorts the channels and drops duplicates. By a heap, which needs no stack and no good luck: there may be
+  /// thousands.
   void sort_once_each() noexcept {
     for (std::size_t i = size_ / 2; i > 0;) {
       sift(--i, size_);
@@ -299,7 +300,7 @@ inline void link(const select_frame& frame, std::size_t i) noexcept {
 
 /// Links all points in an order by chance. Of several cases that wait for the same, the side that
 /// arrives takes the one in front: so each is as likely to stand there. The order lies in the slots
-/// of the points, which nobody looks at before the locks are released.
+/// of the points, at which no thread looks before the locks are released.
 THRUM_COLD inline void link_shuffled(machine* m, const select_frame& frame) noexcept {
   base::random by_clock(static_cast<std::uint64_t>(m == nullptr ? os::now() : 0));
   base::random& random = m != nullptr ? m->random : by_clock;
@@ -343,7 +344,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection_state& w
     reason = frame.operations[i]->polled ? wait_reason::select_ready : reason;
   }
   const wake_cause cause = sched::wait(here, waiting.self, locks, {reason, true, deadline});
-  waiting.self.cause.store(cause, relaxed);  // relaxed: nobody else looks any more
+  waiting.self.cause.store(cause, relaxed);  // relaxed: no other thread looks any more
   // relaxed: it has been won, and nothing changes it
   wait_point* const winner = waiting.winner.load(relaxed);
   for (std::size_t i = 0; i < frame.n; ++i) {

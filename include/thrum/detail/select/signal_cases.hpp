@@ -4,8 +4,8 @@
 // The cases of a select that wait for something else than a channel: a requested stop, the end of a
 // goroutine.
 //
-// To the engine each is a receive from a channel of its own, which lives from prepare() to
-// release(). Whatever happens closes that channel; so what can happen needs no place in the engine,
+// The engine sees each as a receive from a channel of its own, which lives from prepare() to
+// release(). The event, whatever it is, closes that channel. So events need no place in the engine,
 // and the engine no other kind of operation.
 #ifndef THRUM_DETAIL_SELECT_SIGNAL_CASES_HPP
 #define THRUM_DETAIL_SELECT_SIGNAL_CASES_HPP
@@ -30,11 +30,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace select_detail {
 using namespace sched;
 using namespace chan_detail;
 
-/// What has a channel of its own, which is closed once something has happened that is no operation
-/// on a channel. `Source` has it closed: has_happened() is a look at it, if that is all it takes (else
-/// false, and is_polled), and a watch(source, channel)
-/// listens while it lives, and waits in its destructor for whoever uses the channel, which is a
-/// Source::channel. is_polled: the poller brings it about.
+/// A case with a channel of its own, a Source::channel, which is closed once an event has happened that is
+/// no operation on a channel. has_happened() looks for the event, if a look is all it takes (else
+/// false, and is_polled). A watch(source, channel) listens while it lives and closes the channel; its
+/// destructor waits for a thread that uses the channel. is_polled: the poller brings the event about.
 template <class Source, class F>
 class signal_case : public select_case_base {
  public:
