@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// From the times of <chrono> to the scheduler's nanoseconds.
+// Turns the times of <chrono> into the scheduler's nanoseconds.
 //
 // A moment of a clock other than the steady one is turned into a time to wait by its distance from
 // that clock's now. That clock may be set back meanwhile, or run slower: so when the time is over,
@@ -106,7 +106,8 @@ auto retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt,
   }
 }
 
-/// The same for an attempt that returns whether it succeeded.
+/// Calls attempt(deadline) until it returns true, or the moment has come by its own clock; returns the last
+/// result.
 template <class Clock, class Duration, class Attempt>
 bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt) {
   return retry_until(when, attempt, [](bool done) { return !done; });

@@ -23,7 +23,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
 
-/// Of a wait that ends at deadline_of() by itself.
+/// The token for a wait that ends at deadline_of() by itself.
 template <stop_condition S>
 std::stop_token token_of(const S& stop) {
   if constexpr (std::same_as<S, std::stop_token>) {
@@ -35,7 +35,7 @@ std::stop_token token_of(const S& stop) {
   }
 }
 
-/// A context's deadline, which ends a wait also where nobody requests the stop for it.
+/// A context's deadline, which ends a wait even if no runtime watches it.
 template <stop_condition S>
 std::int64_t deadline_of(const S& stop) {
   if constexpr (requires { stop.deadline(); }) {
@@ -70,7 +70,7 @@ class stoppable {
     sched::exchange_stop_watch(here, before_);
   }
 
-  /// Of one for input and output: whether it has ended a wait.
+  /// Whether it has ended a wait for input or output.
   bool has_ended_io() const noexcept { return watch_.has_ended_io; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// From a callable to a goroutine: what lies at the top of its stack and what runs first.
+// Turns a callable into a goroutine: what lies at the top of its stack and what runs first.
 #ifndef THRUM_DETAIL_START_TASK_HPP
 #define THRUM_DETAIL_START_TASK_HPP
 
