@@ -31,7 +31,7 @@ void call_and_keep(go_detail::result_slot<R>& slot, F&& f, Args&&... args) {
   }
 }
 
-/// The same, and keeps the exception that leaves it. goroutine_exit is not kept: it leaves this.
+/// Calls f(args...) and keeps what it returns or throws. goroutine_exit is not kept: it leaves this.
 template <class R, class F, class... Args>
 void keep_outcome(go_detail::result_slot<R>& slot, F&& f, Args&&... args) {
 #if THRUM_EXCEPTIONS

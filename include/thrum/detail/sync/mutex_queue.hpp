@@ -50,7 +50,7 @@ class queue_word {
   /// Unlinks a waiter if it is still there. Caller holds the queue bit.
   bool unlink(waiter& self) noexcept;
 
-  /// unlock while somebody waits: drops `locked` and the queue bit at once, or, if the mutex is
+  /// Unlocks while there are waiters: drops `locked` and the queue bit at once, or, if the mutex is
   /// starving, passes it on. Wakes the first waiter unless one is awake. Caller holds both bits.
   void release() noexcept;
 

@@ -24,7 +24,7 @@ struct wait_list {
 
   bool empty() const noexcept { return points.empty(); }
 
-  /// Takes the first one out; null if nobody waits. Caller holds the lock, and wakes the point
+  /// Takes the first point out; null if there is none. Caller holds the lock, and wakes the point
   /// after it has released it.
   wait_point* pop(wake_cause cause) noexcept {
     return pop_if([cause](wait_point& point) noexcept {
@@ -33,8 +33,8 @@ struct wait_list {
     });
   }
 
-  /// The same for a list on which points may be stale: the first for which settle_if(point) is
-  /// true. Those before it are dropped.
+  /// Takes out the first point for which settle_if(point) is true, and drops those before it: for a list
+  /// on which points may be stale.
   template <class Settle>
   THRUM_INLINE wait_point* pop_if(Settle settle_if) noexcept {
     while (wait_point* const point = points.pop_front()) {
@@ -50,7 +50,7 @@ struct wait_list {
   /// point is linked, so none can be withdrawn any more.
   void take_all(wake_cause cause, wake_list& released) noexcept;
 
-  /// The same without those for which settle_if(point) is false.
+  /// Takes all points out, those for which settle_if(point) is true into `released`; drops the others.
   template <class Settle>
   void take_all_if(Settle settle_if, wake_list& released) noexcept {
     const auto first_half = [&](wait_point& point) noexcept {
