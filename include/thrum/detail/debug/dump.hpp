@@ -306,7 +306,7 @@ inline std::string describe_goroutines(const goroutine_list& all, bool with_line
   return text;
 }
 
-/// The same for the goroutines as they are now. `where`: whether they must be stopped for that.
+/// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
 /// Blocks the thread for as long as the look takes, too.
 inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
                                        bool with_lines) {

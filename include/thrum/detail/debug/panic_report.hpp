@@ -3,7 +3,7 @@
 //
 // What is said when an exception leaves a goroutine.
 //
-// Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
+// No handler catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
 // runtime finds no handler and calls std::terminate where the exception was thrown, with all
 // callers still on the stack. The report is made there. What leaves the main goroutine is thrown on
 // by run(), and the caller of run() may catch it; so the place is noted down when it leaves, and
@@ -186,7 +186,7 @@ inline void terminate_in_goroutine() {
   std::abort();
 }
 
-/// From now on std::terminate in a goroutine reports. A terminate handler that
+/// Makes std::terminate in a goroutine report from now on. A terminate handler that
 /// the program sets later gets the exceptions instead.
 inline void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();
