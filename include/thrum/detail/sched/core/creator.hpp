@@ -62,7 +62,8 @@ class thread_creator {
     }
   }
 
-  /// The M's thread is to be started, or it ends and is to be joined. From anywhere, also from a signal handler.
+  /// Makes the creator start the M's thread, or join it as it ends. From anywhere, also from a signal
+  /// handler.
   void request(machine& m) noexcept {
     machine* first = first_.load(relaxed);  // relaxed: the exchange decides
     do {
@@ -118,7 +119,7 @@ class thread_creator {
     return late_starts_.load(acquire) != 0;  // [cr.late <] acquire: what has been made runnable
   }
 
-  /// One more thread than needed would be of use.
+  /// Asks for one thread more than needed.
   void request_spare() noexcept {
     // relaxed: one of several wakes the creator, and the note publishes it
     if (!spare_wanted_.exchange(true, relaxed)) {
@@ -145,7 +146,7 @@ class thread_creator {
 
   int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
-  /// In a row, of a runtime that has no thread for goroutines: after about two seconds.
+  /// Refusals in a row to a runtime that has no thread for goroutines: after about two seconds.
   static constexpr std::uint32_t most_refusals = 100;
   static constexpr std::int64_t never = INT64_MAX;
 

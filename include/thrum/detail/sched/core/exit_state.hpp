@@ -15,7 +15,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class exit_state {
  public:
-  /// What the floors above have given the scheduler, to call it, may be gone.
+  /// Whether the exit has begun: the functions that upper layers gave the scheduler to call may be gone.
   bool has_begun() const noexcept {
     return has_begun_.load(base::orders::relaxed);  // relaxed: seen in time
   }

@@ -125,7 +125,7 @@ class chunk_stack {
     return taken;
   }
 
-  /// One of the chunk on top, or null.
+  /// Takes one G of the chunk on top; null if there is none.
   [[nodiscard]] G* pop_one() noexcept {
     G* const first = unlink();
     if (first != nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Whether all goroutines of a scheduler are to stand still, and who may say so.
+// Whether all goroutines of a scheduler are to stand still, and which thread may decide that.
 //
 // One thread at a time has the right to freeze (try_begin_exclusive); making a P takes it, too,
 // since a freeze walks over all Ps. The phase is odd while all are to stand still. An M looks at it
@@ -55,7 +55,7 @@ class freeze_state {
     phase_.store(phase, release);  // [fz.phase >] release: to all that will wait
     return phase;
   }
-  /// They go on.
+  /// Ends the freeze.
   void finish() noexcept {
     // [fz.phase >] release: what was done meanwhile; relaxed: written here only (FS1)
     phase_.store(phase_.load(relaxed) + 1, release);
@@ -72,7 +72,7 @@ class freeze_state {
   }
   static constexpr bool is_frozen(std::uint32_t phase) noexcept { return phase % 2 != 0; }
 
-  /// Until the phase is another one.
+  /// Waits until the phase is another one.
   void wait(std::uint32_t phase) noexcept {
     while (this->phase() == phase) {
       os::futex_wait(phase_, phase, -1);
@@ -81,7 +81,7 @@ class freeze_state {
 
   // ---- the freeze in which the exit of the process holds the goroutines ----
 
-  /// As start(); lasts beyond the caller.
+  /// Starts the freeze of an exit, which lasts beyond the caller. Returns the phase, as start().
   [[nodiscard]] std::uint32_t start_for_exit() noexcept {
     const std::uint32_t phase = start();
     held_by_exit_.store(true, release);  // [fz.exit >] release: the phase, to release_from_exit()
@@ -90,7 +90,7 @@ class freeze_state {
   bool is_held_by_exit() const noexcept {
     return held_by_exit_.load(acquire);  // [fz.exit <] acquire: the phase
   }
-  /// Ends it, if there is one, and gives up the right.
+  /// Ends the freeze of an exit, if there is one, and gives up the right.
   THRUM_COLD inline void release_from_exit() noexcept {
     // [fz.exit <>] acq_rel: one ends it, after the phase was set.
     if (held_by_exit_.load(relaxed) &&  // relaxed: the exchange decides

@@ -76,7 +76,7 @@ enum g_flag : std::uint8_t {
   g_on_host = 4,     // likewise, and that thread is a host's: see host.hpp
   g_off_host = 8,    // it must not run on a host's thread
   g_started = 16,    // it has been on the processor before
-  /// It stands in no P's queue when it is ready.
+  /// Flags of a goroutine that stands in no P's queue when it is ready.
   g_apart = g_on_host | g_background,
 };
 
@@ -103,7 +103,7 @@ struct alignas(base::cache_line_size) goroutine_head {
   atomic<wait_reason> reason{wait_reason::none};
 
   // -- owner: the goroutine itself --
-  /// It has been told to end: each further wait that could be cancelled ends it again.
+  /// It is to end: each further cancellable wait ends it again.
   bool exiting = false;
   /// It has used up a share of input and output since the poller found it: see io_share.hpp.
   bool moved_much = false;
@@ -116,7 +116,7 @@ struct alignas(base::cache_line_size) goroutine_head {
   atomic<join_state> join{join_state::none};
   std::uint32_t uncancellable = 0;  // owner, too: how many of that name live on its stack
 
-  /// As status. When it was parked last, by runtime_scheduler::coarse_ms.
+  /// When it was parked last, by runtime_scheduler::coarse_ms. Written and read as status.
   atomic<std::uint32_t> parked_ms{0};
 
   runtime_scheduler* scheduler = nullptr;

@@ -258,8 +258,8 @@ class host_table {
     waiting_ -= h.sleeps_on != nullptr && h.wants_work ? 1 : 0;
     h.sleeps_on = nullptr;
   }
-  /// One that waits for work comes back, as one that searches: it has got a unit of
-  /// idle_set::spinning from the caller. False: none waits.
+  /// Wakes a host that waits for work. It comes back as a searcher: the caller gives it its unit of
+  /// idle_set::spinning. False: none waits.
   bool wake_one_locked() noexcept {
     for (unsigned i = 0; waiting_ != 0; ++i) {
       host_thread& h = *hosts_[i];
@@ -274,8 +274,8 @@ class host_table {
     return false;
   }
 
-  /// A request for a search stands that no host was woken for: those that would wait without limit come
-  /// back to find it, and are patient from then on.
+  /// Called when a request for a search stands for which no host was woken. Hosts that would wait without
+  /// limit come back to find it, and are patient from then on.
   void nudge_impatient_locked() noexcept {
     for (unsigned i = 0; i < made(); ++i) {
       host_thread& h = *hosts_[i];
@@ -290,7 +290,7 @@ class host_table {
   bool has_stopped() const noexcept {
     return stopped_.load(acquire);  // [ho.stop <] acquire: the end of all goroutines
   }
-  /// All goroutines have ended: each host comes back from its call.
+  /// Makes each host come back from its call: all goroutines have ended.
   void stop_locked() noexcept {
     stopped_.store(true, release);  // [ho.stop >] release: the end of all goroutines
     for (unsigned i = 0; i < made(); ++i) {

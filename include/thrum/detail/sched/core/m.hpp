@@ -37,7 +37,7 @@ enum class searchers : bool {
   all,  // where no P idles, hosts that wait for work, too
 };
 
-/// What the rooms below call of those above them: a program that uses a mutex and no runtime has
+/// The functions of upper layers that lower ones call: a program that uses a mutex and no runtime has
 /// neither.
 struct upcall_table {
   /// The life of an M's thread; its argument is the M. In run/m_main.hpp.
@@ -48,16 +48,15 @@ struct upcall_table {
   machine* (*make_spare)(runtime_scheduler&) noexcept;
   /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.
   void (*interrupt)(void* m) noexcept;
-  /// Something is asked of the P that runs a goroutine. Returns the M on which that goes on,
-  /// inside.
-  /// In run/attend.hpp.
+  /// Serves a request to the P that runs a goroutine. Returns the M on which the goroutine continues,
+  /// inside. In run/attend.hpp.
   machine& (*serve_running)(machine&) noexcept;
-  /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
+  /// Answers a monitor that wants the P, or has it. Returns the M on which the caller runs then, inside.
   /// In preempt.hpp.
   machine& (*answer_monitor)(machine&) noexcept;
-  /// An event of a descriptor. In io/poll_events.hpp.
+  /// Takes an event of a descriptor. In io/poll_events.hpp.
   void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
-  /// That one will come soon.
+  /// Announces an event that will come soon.
   void (*announce_event)(std::uint64_t tag) noexcept;
 };
 

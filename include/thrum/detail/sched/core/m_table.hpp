@@ -42,7 +42,7 @@ class m_table {
   m_table(const m_table&) = delete;
   m_table& operator=(const m_table&) = delete;
 
-  /// Where they are to stand: room for as many as there may be, the caller's.
+  /// `places`: the caller's room for as many Ms as there may be.
   void keep_in(machine* places) noexcept { places_ = places; }
   machine* places() const noexcept { return places_; }
 

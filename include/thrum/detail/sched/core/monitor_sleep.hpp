@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The sleep of the monitor, and who ends it.
+// The sleep of the monitor, and which threads end it.
 //
 // Two protocols, each of the same form: one side writes, then looks at what the other side writes
 // before it looks at what this side has written. So one of them sees the other.
@@ -61,7 +61,7 @@ class monitor_sleep {
 
   // ---- the monitor ----
 
-  /// It will sleep until then at the most; it looks at the timers after this.
+  /// The monitor will sleep until then at the most. It looks at the timers after this call.
   void plan(std::int64_t until) noexcept {
     // [mon.until =] seq_cst: before the look at the timers; a thread that arms one later wakes us.
     until_.exchange(until, seq_cst);
@@ -77,10 +77,10 @@ class monitor_sleep {
   /// False: no thread has woken it in that time.
   [[nodiscard]] bool sleep_for(std::int64_t ns) noexcept { return note_.sleep_for(ns); }
   void sleep() noexcept { note_.sleep(); }
-  /// Before the next sleep, unless the scheduler closes.
+  /// Takes the wake-up back before the next sleep, unless the scheduler closes.
   void clear() noexcept { note_.clear_while_woken(); }
 
-  /// It is about to sleep while all Ps idle; it looks at the list after this.
+  /// The monitor is about to sleep while all Ps idle. It looks at the list after this call.
   void announce_idle_sleep() noexcept {
     // [mon.sleep =] seq_cst: before the look at the list; a P that leaves it then sees the flag.
     asleep_.exchange(true, seq_cst);

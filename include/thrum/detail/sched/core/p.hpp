@@ -74,7 +74,7 @@ struct alignas(base::cache_line_size) processor {
   atomic<std::uint32_t> wake_credit{traits::wake_credit};
 
   // -- the monitor writes, the holder reads --
-  /// For how long the slice had lasted when the monitor asked for preemption last.
+  /// How long the slice had lasted when the monitor last asked for preemption.
   atomic<std::int64_t> slice_ran_ns{0};
   /// And which slice it was: by the time the request is seen, another one may have begun.
   atomic<std::uint32_t> asked_tick{0};

@@ -58,7 +58,7 @@ struct what_was_seen {
   std::int64_t forks_since = 0;   // that this stands there
   std::int64_t forks_from = 0;    // that something waits, or since a goroutine was made for it
   std::int64_t forks_patience = 0;
-  /// That background goroutines wait while it runs others; 0: it does not.
+  /// Since when background goroutines wait while it runs others; 0: they do not.
   std::int64_t background_since = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
   const void* cpu_of = nullptr;

@@ -47,7 +47,7 @@ class p_table {
 
   static constexpr unsigned most = traits::max_procs + traits::max_hosts;
 
-  /// Where their addresses are to stand: room for `most`, the caller's; and where they are to come
+  /// `places`: the caller's room for the addresses of `most` Ps. `memory`: where the Ps come
   /// from.
   void keep_in(processor** places, memory_source memory = {}) noexcept {
     places_ = places;
@@ -122,7 +122,7 @@ class p_table {
     }
   }
 
-  /// One more, a host's. PS2
+  /// Adds a host's P. PS2
   void add_host_locked(processor& p) noexcept {
     const unsigned n = hosts();
     places_[traits::max_procs + n] = &p;

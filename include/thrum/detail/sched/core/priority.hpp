@@ -13,7 +13,7 @@ namespace thrum { inline namespace THRUM_ABI {
 
 /// How urgent a goroutine is.
 enum class priority : std::uint8_t {
-  /// As goroutines are.
+  /// The priority of goroutines unless another one is given.
   normal = 0,
   /// It runs where a processor has found nothing else to run; and where none ever does, in one turn of 61
   /// of each processor, and once in 61 time slices. While others wait it is asked to give way after 1 ms.

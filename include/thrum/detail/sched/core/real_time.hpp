@@ -45,7 +45,7 @@ class [[nodiscard]] raised_priority {
   raised_priority(const raised_priority&) = delete;
   raised_priority& operator=(const raised_priority&) = delete;
 
-  /// What it was before, and will be; 0 outside of the real-time classes.
+  /// The thread's priority before, and afterwards; 0 outside of the real-time classes.
   int own() const noexcept { return own_; }
 
  private:

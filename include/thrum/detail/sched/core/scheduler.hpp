@@ -90,12 +90,12 @@ class runtime_scheduler {
   void for_each_live_p(F f) noexcept {
     for_each_p_below(ps.live(), f);
   }
-  /// Those on which a goroutine may fork that has begun to there.
+  /// Calls f for each P on which a goroutine may fork that has begun to fork there.
   template <class F>
   void for_each_forking_p(F f) noexcept {
     for_each_p_below(ps.forking(), f);
   }
-  /// Those below n, and those of hosts.
+  /// Calls f for each P below n, and for the Ps of hosts.
   template <class F>
   void for_each_p_below(unsigned n, F& f) noexcept {
     const unsigned all = n + ps.hosts();
@@ -281,7 +281,7 @@ class runtime_scheduler {
     idle.ask_for_spinner_locked();
   }
 
-  /// What a P has left goes where others find it: its timers to P 0. Returns when the first of them
+  /// Moves the timers of a P to P 0, where other Ms find them. Returns when the first of them
   /// is due.
   std::int64_t give_timers_away(processor& p) noexcept;
 
@@ -300,8 +300,8 @@ class runtime_scheduler {
     }
   }
 
-  /// Whether there is another P that might idle, or a host that might wait. Asked after work was published, as their number may
-  /// rise at any time.
+  /// Whether there is another P that might idle, or a host that might wait. Ask after work was published:
+  /// their number may rise at any time.
   THRUM_INLINE bool has_other_ps() const noexcept {
     // [s.procs =] the work before the number is read; pairs with the heavy fences of set_procs and make_host
     traits::light_fence();

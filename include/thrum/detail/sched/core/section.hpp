@@ -159,7 +159,7 @@ class [[nodiscard]] section {
     }
   }
 
-  /// After the goroutine has been parked, perhaps on another M.
+  /// Called when a goroutine that was parked continues, perhaps on another M.
   void moved_to(machine& m) noexcept {
     THRUM_ASSERT(SC4, outermost_);
     on_ = &m;

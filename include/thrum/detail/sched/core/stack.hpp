@@ -41,11 +41,11 @@
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
 // stacks have no guard. Either way the size of a guard costs address space only (and a part of a
-// page table), so each has at least 64 KiB (stack_guard_bytes_of), beside the stack and not out of it: compilers do not touch a
-// large frame page by page unless they are asked to, and a frame that is larger than the guard
-// lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
-// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would
-// commit 64 KiB or more.
+// page table), so each has at least 64 KiB (stack_guard_bytes_of), beside the stack and not out of it.
+// Compilers do not touch a large frame page by page unless they are asked to, and a frame that is
+// larger than the guard lies in another goroutine's stack. The library notices it when the goroutine
+// leaves the processor (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch
+// would commit 64 KiB or more.
 //
 // Tried and rejected: mmap and munmap per goroutine (3.8 us against nothing for a warm stack);
 // stacks from malloc (no guard, and the first touch of a recycled chunk dirties fresh pages).
@@ -101,8 +101,8 @@ class stack_pool {
   /// Its stacks are the system's, unless hooks are given.
   explicit stack_pool(const memory_hooks& memory = {}) noexcept : memory_(memory) {}
 
-  /// Before anything is put: `tell(whom)` is called, under the lock, when there is something that
-  /// may become idle and there was nothing before.
+  /// Makes the pool call `tell(whom)`, under the lock, when it gets a stack that may become idle and had
+  /// none before. Call it before anything is put.
   void tell_of_idle(void (*tell)(void*) noexcept, void* whom) noexcept {
     tell_ = tell;
     tell_whom_ = whom;

@@ -97,7 +97,7 @@ THRUM_OUT_OF_LINE void stack_pool::destroy(stack_pool* pool) noexcept {
   delete pool;
 }
 
-/// Those in a list.
+/// Gives the slabs of a list back.
 THRUM_OUT_OF_LINE void stack_pool::give_back(slab* first, const memory_hooks& memory) noexcept {
   while (first != nullptr) {
     const slab s = *first;  // which goes with its memory

@@ -33,7 +33,7 @@
 // Invariants
 //   TR1  is_active() is true from the moment on in which no thread is free: it becomes so under the
 //        scheduler's lock, before the P is handed over for which the last one was taken.
-//   TR2  who is held back while is_active() turns false is let go by the same call of release():
+//   TR2  a goroutine held back while is_active() turns false is let go by the same call of release():
 //        hold_back() looks at the state under the lock of this object.
 //
 // Rejected: to note that threads are short when a loop is stopped, and to have g0 look at each that
@@ -154,7 +154,7 @@ class thread_reserve {
     return nullptr;
   }
 
-  /// Those of which none was stopped among the last so many stops.
+  /// Forgets the kinds of which no goroutine was stopped among the last `stops` stops.
   void forget_kinds(std::uint64_t stops) noexcept {
     for (kind& each : kinds_) {
       if (stops_ - each.last_stop > stops) {

@@ -100,7 +100,7 @@ struct default_traits {
   static constexpr std::int64_t io_budget = 1 << 20;
   static constexpr std::int64_t io_call_cost = io_budget / 128;
 
-  /// After so many looks it also gives way to those that have given way themselves. About a slice:
+  /// After so many looks it also gives way to goroutines that have given way themselves. About a slice:
   /// among them, short turns would let each find cold caches.
   static constexpr std::uint32_t io_looks = 64;
 

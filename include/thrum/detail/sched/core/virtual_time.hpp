@@ -42,7 +42,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct virtual_clock {
   enum class state : std::uint8_t { runs, ended, deadlocked };
 
-  /// As traits::now().
+  /// The time of the clock, in the unit of traits::now().
   atomic<std::int64_t> now{0};
   /// Set by the first goroutine: what is quiet before has not begun.
   atomic<bool> has_begun{false};
@@ -53,16 +53,16 @@ struct virtual_clock {
   atomic<std::uint64_t> moments{0};   // jumps that the clock has made
   atomic<std::uint64_t> shuffles{0};  // that were done
 
-  /// The network of the program's own that sockets are made in, if there is one: net_detail::network,
-  /// of which this floor knows nothing.
+  /// The program's own network for its sockets, if there is one: a net_detail::network, which this layer
+  /// does not know.
   atomic<void*> network{nullptr};
 
-  /// What the draws of an M come of, from the moment on at which it gets a P.
+  /// The source of an M's draws from the moment on at which it gets a P.
   base::random random_of_moment() const noexcept {
     // relaxed: the jump was made by an M that has released the lock since
     return base::random(seed + 2 * moments.load(std::memory_order_relaxed));
   }
-  /// What a shuffle draws from.
+  /// The source of a shuffle's draws.
   base::random random_of_shuffle() noexcept {
     // relaxed: each gets another number
     return base::random(seed + 2 * shuffles.fetch_add(1, std::memory_order_relaxed) + 1);

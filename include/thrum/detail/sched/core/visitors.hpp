@@ -19,7 +19,7 @@ using namespace base::orders;
 
 class visitors {
  public:
-  /// Before the goroutine is queued.
+  /// Call it before the goroutine is queued.
   void enter() noexcept {
     count_.fetch_add(1, relaxed);  // relaxed: published by the queue's lock
   }
