@@ -86,7 +86,7 @@ class afd {
     return descriptors_.load(relaxed) + (has_armed_.load(relaxed) ? 1 : 0);
   }
 
-  /// What the system has been asked and has not answered, or whose answer was not fetched yet.
+  /// How many requests the system has not answered, or whose answer was not fetched yet.
   std::uint32_t requests() noexcept {
     return under_way_.load(relaxed) + objects_.size();  // relaxed: a figure for tests
   }
@@ -240,7 +240,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm_first(os::handle fd, std::uint64_t
   return submit(fd, tag, what, 0);
 }
 
-/// What is armed of that number is not any more. False: it has ended before, as its socket was closed.
+/// Ends what is armed of that number. False: it has ended before, as its socket was closed.
 THRUM_OUT_OF_LINE bool afd::end_armed(os::handle fd) noexcept {
   objects_.cancel_armed(fd);
   bool is_open = true;

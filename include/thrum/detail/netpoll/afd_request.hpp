@@ -178,7 +178,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool afd::make_free_locked() noexcept {
   return true;
 }
 
-/// What its tag was at last.
+/// Frees a request. Returns its last tag.
 THRUM_OUT_OF_LINE std::uint64_t afd::give_back(request& done) noexcept {
   requests_.lock();
   if (done.answer == 0) {

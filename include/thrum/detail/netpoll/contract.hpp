@@ -107,7 +107,7 @@ enum class choice : std::uint8_t { usual, io_uring };
 
 struct sink;
 
-/// What the system is to do with a descriptor while its goroutine is parked.
+/// An operation of the system on a descriptor while its goroutine is parked.
 struct operation {
   enum kind_type : std::uint8_t {
     receive,  // from a socket
@@ -126,7 +126,7 @@ struct operation {
   void (*finish)(operation& self, sink& to, std::int64_t result) noexcept = nullptr;
 };
 
-/// What takes the events of one poll.
+/// The receiver of the events of one poll.
 struct sink {
   void (*deliver)(sink& self, std::uint64_t tag, std::uint32_t events) noexcept;
   /// Tells that the event with this tag will be delivered soon; may be null.
@@ -136,7 +136,7 @@ struct sink {
 // clang-format 14 takes what follows `noexcept` for a statement of its own.
 // clang-format off
 
-/// What takes part as a poller; each operation as the head of this file says.
+/// A poller: the head of this file says what each operation does.
 template <class Poller>
 concept poller_contract = requires(Poller& poller, const Poller& constant, std::int64_t delay_ns,
                                    os::handle fd, std::uint64_t tag, std::uint32_t events, sink& to) {

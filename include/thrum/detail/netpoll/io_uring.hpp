@@ -140,9 +140,9 @@ class basic_io_uring {
 
   /// Puts it into the queue. `now`: hands it and all before it over, even if no thread sleeps.
   void submit(const uring::submission& what, bool now) noexcept;
-  /// There is room. Where the queue ends now.
+  /// Puts it into the queue, which has room. Returns where the queue ends now.
   std::uint32_t put_locked(const uring::submission& what) noexcept;
-  /// What stands before `end`; returns when the kernel has it.
+  /// Hands over what stands before `end`; returns when the kernel has it.
   void hand_over(std::uint32_t end) noexcept;
   std::uint32_t waiting_locked() const noexcept;
   /// Returns how many requests the caller is to hand over. `sleeps`: it sleeps in the kernel from now on.

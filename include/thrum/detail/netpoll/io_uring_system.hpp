@@ -24,7 +24,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll { namespace uring {
 
-/// What is to be done; the same 64 bytes for all operations.
+/// A request to the kernel; 64 bytes for each kind of operation.
 struct submission {
   std::uint8_t opcode;
   std::uint8_t flags;
@@ -39,7 +39,7 @@ struct submission {
 };
 static_assert(sizeof(submission) == 64);
 
-/// What has become of it.
+/// The kernel's answer to a request.
 struct completion {
   std::uint64_t user_data;
   std::int32_t result;

@@ -22,7 +22,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 class linux_poller {
  public:
   int open() noexcept { return epoll_.open(); }
-  /// With epoll where the kernel has no ring, or does not give one.
+  /// Opens epoll if the kernel has no ring, or does not give one.
   int open(choice wanted) noexcept {
     is_ring_ = wanted == choice::io_uring && ring_.open() == 0;
     return is_ring_ ? 0 : epoll_.open();
