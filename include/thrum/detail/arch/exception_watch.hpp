@@ -79,7 +79,7 @@ inline bool is_thrown(const raised_exception& raised) noexcept {
 // The 32-bit Arm unwinder leaves it to each function's routine to take its frame away; this takes it away.
 extern "C" ::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
 
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
+/// The routine that the entry of call_watched names. Also called for a walk without an exception.
 [[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
     ::_Unwind_State, ::_Unwind_Control_Block*,
     ::_Unwind_Context*) asm(THRUM_SYMBOL("thrum_watch_exception"));
@@ -97,7 +97,7 @@ inline ::_Unwind_Reason_Code thrum_watch_exception(::_Unwind_State state,
 
 #elif THRUM_HAS_SEH_UNWINDER
 
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
+/// The routine that the entry of call_watched names. Called for each exception and fault that passes.
 [[gnu::used]] inline int thrum_watch_exception(const raised_exception*, void*, void*,
                                                void*) asm(THRUM_SYMBOL("thrum_watch_exception"));
 inline int thrum_watch_exception(const raised_exception* raised, void*, void*, void*) {

@@ -13,7 +13,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
-/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
+/// How much of a stack the system keeps for handlers of its overflow: some pages, but no more than
 /// a quarter.
 constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
   constexpr std::size_t wanted = 16'384;
