@@ -261,7 +261,7 @@ loongarch64 (lp64d)"
 
 #define THRUM_TEXT_OF(value) #value
 #define THRUM_TEXT_OF_VALUE(value) THRUM_TEXT_OF(value)
-/// What the assembler calls a function of this flavour that assembly defines, or names.
+/// The assembler's name of a function of this flavour that assembly defines, or names.
 #define THRUM_SYMBOL(name) name "_" THRUM_TEXT_OF_VALUE(THRUM_ABI)
 
 // How a function is placed.

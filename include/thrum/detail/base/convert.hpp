@@ -9,8 +9,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
