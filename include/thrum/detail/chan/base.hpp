@@ -42,16 +42,16 @@ struct chan_clock {
 
   // Exactly one of the two is set.
 
-  /// Under the lock, at or after `when`: makes the element in *static_cast<std::optional<E>*>(slot)
-  /// and moves `when` on.
+  /// Makes the element in *static_cast<std::optional<E>*>(slot) and moves `when` on. Called under the
+  /// lock, at or after `when`.
   void (*produce)(chan_clock&, void* slot, std::int64_t now) noexcept = nullptr;
 
-  /// Without the lock, at or after `when`: makes the channel ready by other means. The receiver
-  /// then tries again.
+  /// Makes the channel ready by other means; the receiver then tries again. Called without the lock, at
+  /// or after `when`.
   void (*expire)(chan_clock&) noexcept = nullptr;
 };
 
-/// What an attempt under the channel's lock came to.
+/// The outcome of an attempt under the channel's lock.
 enum class attempt : std::uint8_t {
   done,       // an element went over
   closed,     // none ever will
@@ -86,7 +86,7 @@ class chan_base {
     return references_.fetch_sub(1, acq_rel) == 1;
   }
 
-  /// For a caller that holds no reference, but knows that the memory is still there.
+  /// Adds a reference for a caller that holds none, but knows that the memory is still there.
   bool add_reference_if_alive() noexcept {
     std::uint32_t n = references_.load(relaxed);  // relaxed: the exchange decides
     // relaxed: as add_reference
@@ -171,7 +171,7 @@ class chan_base {
   wait_list& receivers() noexcept { return receivers_; }
   wait_list& senders() noexcept { return senders_; }
 
-  /// Without the lock, after attempt::expired.
+  /// Calls the clock after attempt::expired, without the lock.
   void expire() noexcept { clock_->expire(*clock_); }
 
  protected:

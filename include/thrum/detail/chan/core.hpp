@@ -54,7 +54,7 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// What came of a receive.
+/// The outcome of a receive.
 enum class recv_status : std::uint8_t {
   ok,       ///< an element was received
   closed,   ///< the channel is closed and drained
@@ -69,7 +69,7 @@ using namespace base::orders;
 using namespace sched;
 using namespace sync_detail;
 
-/// What came of an operation on a channel's core.
+/// The outcome of an operation on a channel's core.
 enum class chan_result : std::uint8_t { ok, closed, would_block, timed_out, cancelled, retry };
 
 template <class E>
@@ -100,7 +100,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return recv_on(out, may_block, deadline, current_m());
   }
 
-  /// One attempt under the lock. `receiver` is to be woken without it.
+  /// One attempt under the lock. The caller then wakes `receiver` without the lock.
   THRUM_INLINE attempt try_send_locked(E& value, wait_point*& receiver) noexcept {
     if (closed_.load(relaxed)) [[unlikely]] {  // relaxed: under the lock
       return attempt::closed;
@@ -118,7 +118,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return attempt::not_ready;
   }
 
-  /// One attempt under the lock. `sender` is to be woken without it.
+  /// One attempt under the lock. The caller then wakes `sender` without the lock.
   THRUM_INLINE attempt try_recv_locked(std::optional<E>& out, wait_point*& sender) noexcept {
     if (count_.load(relaxed) != 0) {  // relaxed: under the lock
       take(out);

@@ -25,8 +25,8 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// What came of a receive from a channel of signals: as a bool whether there was one, as recv() gives it
-/// and a select's handler takes it; as a recv_status also why not.
+/// The outcome of a receive from a channel of signals, as recv() returns it and a select's handler takes
+/// it. Converted to bool: whether there was a signal; to recv_status: also why there was none.
 class signal_status {
  public:
   /// For the library.

@@ -50,8 +50,8 @@ template <class T>
 
 }  // namespace chan_detail
 
-/// What was received by value: a std::optional<T>, empty if nothing was, that converts to one. `*` and
-/// `->` of an empty one are a usage_error.
+/// An element received by value: a std::optional<T>, empty if there was none. Converts to
+/// std::optional<T>. `*` and `->` of an empty one are a usage_error.
 template <class T>
 class recv_result : public std::optional<T> {
   using optional = std::optional<T>;
