@@ -35,7 +35,7 @@ struct context_function : base::list_node<context_function> {
   time_detail::func_timer_handle timer;      // until it is called or stopped
   std::shared_ptr<context_function> listed;  // itself, for the node that lists it
 
-  /// What a node owns of it. Once, under the lock of the node; what is returned outlasts that lock.
+  /// The node's part, taken once under the lock of the node; it outlasts that lock.
   struct share {
     std::shared_ptr<context_function> of;
     time_detail::func_timer_handle timer;

@@ -84,7 +84,7 @@ class context_node : public chan_core<std::monostate>,
                      public base::list_node<context_node> {
  public:
   using destroy_node = void (*)(context_node*) noexcept;
-  /// When a deadline by another clock is due as that stands now; -no_deadline if it has come.
+  /// When a deadline by another clock is due, by that clock's time now; -no_deadline if it has come.
   using ask_function = std::int64_t (*)(const context_node&) noexcept;
 
   /// A deadline of a node's own, or none.
@@ -96,7 +96,7 @@ class context_node : public chan_core<std::monostate>,
   /// What a node takes from its parent, beside the values.
   enum class follows : bool { nothing, parent };
 
-  /// `parent` may be null. Refers to it from enter() on: what derives from this may throw before.
+  /// `parent` may be null. Refers to it from enter() on: a derived class may throw before.
   context_node(context_node* parent, const own_deadline& deadline, follows what = follows::parent,
                destroy_node when_unused = &delete_node) noexcept;
 
@@ -203,7 +203,7 @@ class context_node : public chan_core<std::monostate>,
   struct deadline_watch;
   /// Has the caller's runtime watch the deadline, else any runtime.
   void watch_deadline();
-  /// False: that one has stopped.
+  /// Has that scheduler watch the deadline. False: it has stopped.
   bool watch_deadline(runtime_scheduler& by) {
     return watch_deadline(make_watch(by), by.registered.number());
   }
@@ -212,9 +212,9 @@ class context_node : public chan_core<std::monostate>,
   bool watch_deadline(const func_timer_handle& made, std::uint64_t by) noexcept;
   /// Ends the watch of the scheduler with that number; 0: of any scheduler. Returns its timer.
   func_timer_handle end_watch(std::uint64_t by = 0) noexcept;
-  /// That scheduler ends: another one watches, if there is one.
+  /// Hands the watch of a scheduler that ends on to another one, if there is one.
   void hand_on_watch(std::uint64_t by) noexcept;
-  /// Under node_lock_.
+  /// Whether its deadline must be watched. Caller holds node_lock_.
   bool needs_watch() const noexcept { return wanted_ != watched::no || !functions_.empty(); }
 
   context_node* const parent_;
