@@ -62,7 +62,7 @@ attempt try_send_from_slot(select_operation& self, wait_point*& receiver) noexce
                                                                 receiver);
 }
 
-/// What came of an attempt to carry out an operation under its channel's lock alone.
+/// The outcome of an attempt to carry out an operation under its channel's lock alone.
 enum class quick_try : std::uint8_t {
   done,
   not_ready,  // it was not, at that moment
@@ -76,8 +76,8 @@ class select_case_base {
   void release(bool /*chosen*/) noexcept {}
   select_operation& operation() noexcept { return operation_; }
   std::int64_t deadline() const noexcept { return no_deadline; }
-  /// When the deadline has passed: whether the moment that it stands for has come. If not, there is
-  /// a new deadline.
+  /// Whether the moment that the deadline stands for has come; asked when the deadline has passed. If
+  /// not, there is a new deadline.
   bool has_come() const noexcept { return true; }
   static constexpr bool asks_clock = false;
   static constexpr bool is_default = false;

@@ -117,7 +117,7 @@ struct end_signal {
     return target != nullptr && go_detail::join_protocol::done(*target);
   }
 
-  /// What the goroutine tells when it ends, in place of a waiter for its end. Several cases may
+  /// The goroutine tells this point when it ends, in place of a waiter for its end. Several cases may
   /// have the same handle: each leads to the one that came before.
   class watch : told_point {
    public:
