@@ -55,7 +55,7 @@ bool is_over(const S& stop) {
   }
 }
 
-/// In its life the caller's waits until_stopped end with a request of the token, or at a deadline.
+/// While it lives, the caller's waits until_stopped end with a request of the token, or at a deadline.
 class stoppable {
  public:
   stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)

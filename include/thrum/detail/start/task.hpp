@@ -209,9 +209,9 @@ struct spawn_task_of {
   }
 };
 
-/// Where the caller stands, for reports: an address inside the function that starts a goroutine. What
-/// lies between that and start_task is always inlined, so that a program that is not optimised is
-/// told its own function.
+/// Where the caller stands, for reports: an address inside the function that starts a goroutine. All
+/// functions between that and start_task are always inlined, so that the report names the program's
+/// own function without optimisation, too.
 THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
 
 /// Attributes, where none were given: what is not asked for is not looked at.
