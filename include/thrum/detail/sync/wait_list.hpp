@@ -96,7 +96,7 @@ class waiting {
   wait_point point_;
 };
 
-/// After an operation that did not block: lets a goroutine whose time slice is over yield.
+/// Lets a goroutine whose time slice is over yield, after an operation that did not block.
 inline void after_operation() noexcept {
   section here;
   preemption_point(here);
