@@ -101,8 +101,8 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
   return passed < size ? passed : 0;
 }
 
-/// What describe_place says of each caller that is the user's, from where an exception was thrown; of all
-/// of them if none is.
+/// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
+/// all callers if none is.
 inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
                                     std::size_t size) {
   std::string shown;

@@ -27,7 +27,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
-/// One goroutine. As exact as something can be that goes on meanwhile.
+/// One goroutine. Inexact if it runs while it is recorded.
 struct goroutine_record {
   goroutine_id id = 0;
   char name[24] = {};

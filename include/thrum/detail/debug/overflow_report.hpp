@@ -50,7 +50,7 @@ inline constexpr std::string_view by_a_large_frame =
     " by a frame that is larger than the guard below it, and other goroutines' stacks may have "
     "been written to";
 
-/// In the handler of a fault, on the signal stack of its thread.
+/// Reports an overflow from the handler of a fault, on the signal stack of its thread.
 inline void report_overflow(const void* address, const void* stack_pointer) noexcept {
   const sched::machine* const m = sched::current_m();
   if (m == nullptr || m->g == nullptr) {
