@@ -187,7 +187,7 @@ class context {
       return {};
     }
   }
-  /// The same on the current runtime. usage_error outside of one.
+  /// after_func(where, f) on the current runtime. usage_error outside of one.
   template <class F>
   context_call after_func(F&& f) const {
     return after_func(current_runtime(), std::forward<F>(f));
@@ -303,7 +303,7 @@ THRUM_OUT_OF_LINE runtime& context::current_runtime() {
 
 THRUM_OUT_OF_LINE context_call
 context::called_when_done(runtime& where, time_detail::func_timer_handle function) const {
-  const context of = node() != nullptr ? *this : with_cancel();  // which nobody cancels
+  const context of = node() != nullptr ? *this : with_cancel();  // the program cannot cancel it
   auto made = std::make_shared<context_detail::context_function>(std::move(function));
   of.node()->call_when_done(made, where.scheduler());
   return {of.node_, std::move(made)};

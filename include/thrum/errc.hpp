@@ -28,8 +28,8 @@ enum class errc {
 
 namespace base {
 
-/// What error_category() returns, where another shared object has one already: categories are told
-/// apart by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
+/// If another shared object has a category already, error_category() returns that one: categories are
+/// compared by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
 inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
 
 }  // namespace base

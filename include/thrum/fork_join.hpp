@@ -48,8 +48,8 @@ inline bool is_exiting() noexcept {
   return m != nullptr && m->g != nullptr && m->g->exiting;
 }
 
-/// The second function, whose first one has failed: runs, and nobody asks for what comes of it, unless
-/// it ends the goroutine. Inside a handler.
+/// Runs the second function after the first one has failed. Drops its exception, unless that ends the
+/// goroutine. Inside a handler.
 template <class G>
 THRUM_COLD void call_in_vain(G&& g) {
   if (is_exiting()) {
@@ -136,7 +136,7 @@ struct second_half : forked {
   }
 };
 
-/// Nobody can be asked.
+/// Runs f(), then g(): no other processor can take g.
 template <class F, class G>
 THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> one_by_one(F&& f, G&& g) {
   auto&& first = [&]() -> result_of<F> {
@@ -168,18 +168,18 @@ THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> begin_to_fork(F&& f, G&& g)
 
 }  // namespace fork_detail
 
-/// Runs f() and g(), g on another processor if one has nothing to do, and returns both results when
-/// both have ended; for a function that returns nothing, std::monostate. Neither is copied; a
-/// result is moved. Costs ten nanoseconds when nobody takes g, which then runs behind f: what is
-/// forked may be small. While the goroutine waits for g it runs parts of g that can be had.
+/// Runs f() and g() and returns both results when both have ended; for a function that returns nothing,
+/// std::monostate. If another processor has nothing to do, it runs g. Neither is copied; a result is moved.
+/// If no processor takes g, it runs after f, and the fork costs ten nanoseconds: f and g may be small.
+/// While the goroutine waits for g it runs parts of g that can be had.
 ///
 /// An exception that leaves one of them is thrown when both have ended; if both fail, that of f.
 /// Both may park and block like any goroutine's function, and wait for each other. g may run as
 /// another goroutine, with an id and goroutine_locals of its own, on another thread; its stack is as
-/// large as the caller's, or larger. The wait is no cancellation point, but when the runtime stops f
-/// and g are cancelled; if one of them ends so, or by this_goroutine::exit(), the caller ends,
-/// whatever becomes of the other. A g that nobody has begun by then is left out. Without exceptions
-/// nothing is cancelled inside.
+/// large as the caller's, or larger. The wait is no cancellation point. When the runtime stops, f and g are
+/// cancelled. If f or g ends so, or by this_goroutine::exit(), the caller ends, whatever becomes of the
+/// other; a g that no processor has begun by then is left out. Without exceptions nothing is cancelled
+/// inside.
 ///
 /// On a foreign thread, and inside blocking(): f(), then g(). But inside a blocking() that stands in a
 /// fork g may be taken, and the wait for it blocks the thread. Thread-safe as f and g are with each

@@ -9,9 +9,9 @@
 //   for (int square : squares) { if (square > 100) break; }
 //
 // The function runs in a goroutine of its own, on its own stack, and the two take turns: one of them
-// runs while the other is parked. Who passes the turn makes the other the next of its processor and
-// parks, so the switch goes past all queues. A value stays in the frame of the function that yields
-// it, and the loop uses it there.
+// runs while the other is parked. The side that passes the turn makes the other the next of its
+// processor and parks, so the switch goes past all queues. A value stays in the frame of the function
+// that yields it, and the loop uses it there.
 //
 // Source: Go's iter.Pull, from its documentation.
 #ifndef THRUM_GENERATOR_HPP
@@ -123,7 +123,8 @@ class [[nodiscard]] generator {
       explicit generator(F&& f) {
     start([](auto body) { return spawn(std::move(body)); }, std::forward<F>(f));
   }
-  /// The same on a runtime that is named, from any thread.
+  /// What f(yield) yields, run on the runtime `where`; from any thread. f is moved or copied. Errors as
+  /// runtime::spawn.
   template <class F>
   generator(runtime& where, F&& f) {
     start([&](auto body) { return where.spawn(std::move(body)); }, std::forward<F>(f));

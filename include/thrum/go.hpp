@@ -51,7 +51,7 @@ THRUM_INLINE void go(F&& f, Args&&... args) {
       {}, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-/// The same with a name or a stack size of its own.
+/// go(f, args...) with a name, a stack size or a priority of its own.
 template <class F, class... Args>
 THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
   go_detail::start_task(
@@ -66,7 +66,7 @@ void go(F&& /*f*/, go_detail::attributes_last /*how*/) {
   static_assert(!sizeof(F), "go, spawn: the attributes come first: go({.name = \"loader\"}, f)");
 }
 
-/// The same on the host's thread only: see on_host.
+/// go(f, args...) on the host's thread only: see on_host.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE void go(on_host_t, F&& f, Args&&... args) {
   auto& scheduler = go_detail::own_scheduler(
@@ -82,7 +82,7 @@ THRUM_INLINE void go(on_host_t, const attributes& how, F&& f, Args&&... args) {
                            std::forward<Args>(args)...);
 }
 
-/// The same on a runtime that is named, from any thread: runtime::go.
+/// Starts a goroutine on the runtime `where`, from any thread: calls runtime::go.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE void go(runtime& where, F&& f, Args&&... args) {
   where.go(std::forward<F>(f), std::forward<Args>(args)...);
@@ -105,7 +105,7 @@ THRUM_INLINE auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::spawn_r
       {}, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-/// The same with a name or a stack size of its own.
+/// spawn(f, args...) with a name, a stack size or a priority of its own.
 template <class F, class... Args>
 THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
@@ -123,7 +123,7 @@ join_handle<void> spawn(F&& /*f*/, go_detail::attributes_last /*how*/) {
   return {};
 }
 
-/// The same on the host's thread only: see on_host. Its join() is a call of a function there.
+/// spawn(f, args...) on the host's thread only: see on_host. So spawn(on_host, f).join() calls f there.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
@@ -143,7 +143,8 @@ THRUM_INLINE auto spawn(on_host_t, const attributes& how, F&& f, Args&&... args)
                                   std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-/// The same on a runtime that is named, from any thread: runtime::spawn.
+/// Starts a goroutine on the runtime `where`, from any thread, and returns its handle: calls
+/// runtime::spawn.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(runtime& where, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {

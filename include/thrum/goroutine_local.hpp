@@ -58,7 +58,7 @@ class goroutine_local {
   /// throws.
   T& get() { return of_caller(); }
 
-  /// The same for reading.
+  /// The caller's value, for reading only. Made at the first use, too.
   const T& get() const { return of_caller(); }
 
   /// As get(): makes the caller's value at the first use.

@@ -23,18 +23,18 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// Goroutines that end together: wait() returns when all have ended, and throws the exception that
-/// left the first one that failed. From that moment on stop_token() is requested, for the others to
-/// look at. All but wait() may be called from any goroutine, also one of the group; wait() by one
-/// at a time. The destructor asks those that still run to stop, as std::jthread's does,
-/// waits for them, and drops an exception that nobody has asked for: if their work is to be done,
-/// call wait(). From Go's errgroup.
+/// Goroutines that end together: wait() returns when all have ended, and throws the exception of the first
+/// one that failed. From that failure on, a stop is requested on stop_token(), which the others may look
+/// at. All members but wait() may be called from any goroutine, also one of the group; wait() by one at a
+/// time. The destructor asks goroutines that still run to stop, as std::jthread's does, and waits for them.
+/// It drops an exception that wait() has not thrown: if the work must be done, call wait(). From Go's
+/// errgroup.
 class task_group {
  public:
   /// At most `limit` of them run at the same time; 0: any number.
   explicit task_group(std::size_t limit = 0) : slots_(to_permits(limit)) {}
 
-  /// The same below a context: when that is done, a stop is requested of the group.
+  /// A group below a context: when that is done, a stop is requested of the group. `limit` as above.
   explicit task_group(thrum::context above, std::size_t limit = 0)
       : slots_(to_permits(limit)), above_(std::move(above)) {}
   task_group(const task_group&) = delete;
@@ -50,7 +50,7 @@ class task_group {
           std::forward<F>(f), std::forward<Args>(args)...);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// go(f, args...) on the runtime `where`, from any thread.
   template <class F, class... Args>
   void go(runtime& where, F&& f, Args&&... args) {
     start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
@@ -69,7 +69,7 @@ class task_group {
     return is_free;
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// try_go(f, args...) on the runtime `where`, from any thread.
   template <class F, class... Args>
   [[nodiscard]] bool try_go(runtime& where, F&& f, Args&&... args) {
     const bool is_free = slots_.try_acquire();
@@ -91,7 +91,7 @@ class task_group {
   /// used again. A cancellation point.
   void wait();
 
-  /// The same until a stop is requested; whether all have ended. They are not asked to end by it.
+  /// wait() until a stop is requested; returns whether all have ended. The stop does not ask them to end.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) {
     const bool have_ended = running_.wait(stop);
@@ -128,7 +128,7 @@ class task_group {
     return group_detail::map<task_group>(range, limit, f, go);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// map(range, limit, f) with goroutines of the runtime `where`, from any thread.
   template <class Range, class F>
   static auto map(runtime& where, Range&& range, std::size_t limit, F&& f) {
     const auto go = [&where](task_group& group, auto&&... task) {
@@ -148,7 +148,7 @@ class task_group {
     return group_detail::first_success<task_group>(range, limit, f, go);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// first_success(range, limit, f) with goroutines of the runtime `where`, from any thread.
   template <class Range, class F>
   static auto first_success(runtime& where, Range&& range, std::size_t limit, F&& f) {
     const auto go = [&where](task_group& group, auto&&... task) {
@@ -252,7 +252,7 @@ THRUM_OUT_OF_LINE task_group::~task_group() {
   // The members are cancelled themselves.
   const sched::uncancellable until_all_have_ended;
   if (!running_.wait_for(std::chrono::nanoseconds(0))) {
-    request_stop();  // an exception may be what brought us here, and nobody else will ask them
+    request_stop();  // an exception may have brought us here: no other call asks them
     running_.wait();
   }
   if (context_.has_value()) {

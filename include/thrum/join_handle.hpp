@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The handle on a goroutine whose result somebody wants.
+// join_handle: how the caller of spawn gets the goroutine's result.
 //
 // The result lies on the goroutine's own stack, beside the callable, so spawn allocates nothing
 // that go does not. In exchange the handle owns the dead goroutine, stack and all, until it is

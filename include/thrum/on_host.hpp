@@ -43,7 +43,7 @@ template <class F>
 concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
                          !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
-/// To which a goroutine is bound that is started on_host; null, for any thread, in a bubble.
+/// The thread that a goroutine started on_host is bound to; null in a bubble, where any thread runs it.
 /// std::system_error if there is no memory.
 host_thread* host_for_start(runtime_scheduler& scheduler);
 

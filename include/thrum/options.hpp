@@ -85,17 +85,17 @@ struct options {
   /// Called on each thread of the runtime, first and last; the argument is the thread's number.
   std::function<void(unsigned m)> on_thread_start = {};
   std::function<void(unsigned m)> on_thread_stop = {};
-  /// For a main loop that waits for other things and calls runtime::poll when it is told to: called when
-  /// a goroutine that is started on_host becomes runnable, unless its thread waits for one in
-  /// run_for; at most once until the next call of poll, run_for or run_until_idle begins, and also
-  /// before the first. A goroutine that is left by such a call is a reason to be called again. Timers
-  /// are seen to by the runtime's threads, so the loop needs none for them.
+  /// For a main loop that waits for other events, and calls runtime::poll once this function has woken it.
+  /// Called when a goroutine that is started on_host becomes runnable, unless its thread waits for one in
+  /// run_for. Called at most once until the next call of poll, run_for or run_until_idle begins, and also
+  /// before the first. A goroutine that such a call leaves runnable is a reason for another call. The
+  /// runtime's threads see to timers, so the loop needs none for them.
   ///
-  /// It is called on a thread that is there for it only, so it may take locks and allocate. It is to wake
-  /// the loop (g_main_context_wakeup, QMetaObject::invokeMethod with Qt::QueuedConnection,
-  /// SDL_PushEvent, PostMessage) and must not wait for the host's thread. What it throws ends the
-  /// program. The runtime's destructor waits until it has returned. A child process after fork() has
-  /// no such thread. Empty: nobody is told.
+  /// It is called on a thread that serves only this purpose, so it may take locks and allocate. It is to
+  /// wake the loop (g_main_context_wakeup, QMetaObject::invokeMethod with Qt::QueuedConnection,
+  /// SDL_PushEvent, PostMessage) and must not wait for the host's thread. What it throws ends the program.
+  /// The runtime's destructor waits until it has returned. A child process after fork() has no such thread.
+  /// Empty: the loop is not woken.
   std::function<void()> on_host_work = {};
   /// Called on the goroutine that an exception has left. Empty: report it and abort.
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};

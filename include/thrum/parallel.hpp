@@ -5,11 +5,11 @@
 // nothing to do.
 //
 // How a loop is shared out
-//   A goroutine that runs a range keeps the second half of it on offer, as long as nobody wants more
-//   than that: it works on the first half chunk by chunk, and looks before each whether what it
-//   offers is still there. If not, it offers half of what it has left (lazy binary splitting). So a
-//   loop that nobody helps with makes log2(n) offers in all, a loop with many helpers as many as
-//   they take, and the last to be shared out are single chunks.
+//   A goroutine that runs a range keeps the second half of it on offer. It works on the first half
+//   chunk by chunk, and before each chunk looks whether its offer is still there. If another processor
+//   has taken it, the goroutine offers half of what it has left (lazy binary splitting). So a loop
+//   without helpers makes log2(n) offers in all, a loop with many helpers as many as they take. The
+//   last ranges to be shared out are single chunks.
 //
 // How large a chunk is
 //   With `automatic`: what takes about ten microseconds. The first chunk is one iteration; as long
@@ -61,7 +61,7 @@ namespace fork_detail {
 
 using namespace sched;
 
-/// Of an iteration in its loop: 64 bits also where memory is smaller, as integers may be larger.
+/// The place of an iteration in its loop: 64 bits also where memory is smaller, as integers may be larger.
 using position = std::uint64_t;
 
 /// How many iterations to run before looking up.
@@ -110,13 +110,13 @@ class loop_outcome {
   /// Inside a handler.
   void fail(bool by_exit) noexcept {
     if (by_exit) {
-      exited_.store(true, std::memory_order_relaxed);  // relaxed: who reads has joined it since
+      exited_.store(true, std::memory_order_relaxed);  // relaxed: its reader has joined since
       failed_.store(true, std::memory_order_relaxed);  // relaxed: seen late, or joined since
       return;
     }
     failed_.store(true, std::memory_order_relaxed);  // relaxed: seen late, or joined since
 #if THRUM_EXCEPTIONS
-    // relaxed: the first one writes; who reads has joined it since
+    // relaxed: only the first one writes the error; its reader has joined it since
     if (!has_error_.exchange(true, std::memory_order_relaxed)) {
       error_ = std::current_exception();
     }
@@ -398,7 +398,7 @@ void parallel_for(I first, J last, F&& f, std::size_t grain = automatic) {
                             fork_detail::run_for(items, n, f, grain);
                           });
 }
-/// The same for iterators.
+/// Calls f(*i) for each random-access iterator i of [first, last). The rest as for integers.
 template <fork_detail::iterator It, class F>
 void parallel_for(It first, It last, F&& f, std::size_t grain = automatic) {
   fork_detail::with_items(std::move(first), std::move(last),
@@ -406,7 +406,7 @@ void parallel_for(It first, It last, F&& f, std::size_t grain = automatic) {
                             fork_detail::run_for(items, n, f, grain);
                           });
 }
-/// The same for each element of a range of random access: f(element).
+/// Calls f(element) for each element of a range of random access. The rest as for integers.
 template <fork_detail::range R, class F>
 void parallel_for(R&& range, F&& f, std::size_t grain = automatic) {
   fork_detail::with_items(std::begin(range), std::end(range),
@@ -427,7 +427,7 @@ T parallel_reduce(R&& range, T init, Reduce&& reduce, Transform&& transform = {}
         return fork_detail::run_reduce<T>(items, n, std::move(init), reduce, transform, grain);
       });
 }
-/// The same for the elements of [first, last).
+/// parallel_reduce for the elements of [first, last).
 template <fork_detail::iterator It, class T, class Reduce, class Transform = std::identity>
 T parallel_reduce(It first, It last, T init, Reduce&& reduce, Transform&& transform = {},
                   std::size_t grain = automatic) {
@@ -436,7 +436,7 @@ T parallel_reduce(It first, It last, T init, Reduce&& reduce, Transform&& transf
         return fork_detail::run_reduce<T>(items, n, std::move(init), reduce, transform, grain);
       });
 }
-/// The same for the integers of [first, last).
+/// parallel_reduce for the integers of [first, last).
 template <fork_detail::number I, fork_detail::number J, class T, class Reduce,
           class Transform = std::identity>
 T parallel_reduce(I first, J last, T init, Reduce&& reduce, Transform&& transform = {},

@@ -208,7 +208,7 @@ class runtime {
   /// What to do about an exception that left a goroutine. For the library.
   void panic(std::exception_ptr error, goroutine_id id) noexcept;
 
-  /// As dump_goroutines writes them, with nobody stopped. For the library.
+  /// What dump_goroutines writes, as text, without stopping any goroutine. For the library.
   std::string describe_goroutines();
 
  private:
@@ -234,7 +234,7 @@ class runtime {
   std::mutex stop_mutex_;
   bool stopped_ = false;
   base::owner<debug::trouble_detector> detector_;
-  base::owner<sched::host_bell> bell_;  // null: nobody asked for it
+  base::owner<sched::host_bell> bell_;  // null: options::on_host_work is empty
   base::owner<sched::runtime_scheduler> scheduler_;
   base::owner<sched::monitor> monitor_;
 };
@@ -257,18 +257,18 @@ THRUM_INLINE int run(options settings, F&& main) {
   }
 }
 
-/// The same with options::from_environment().
+/// run(settings, main) with options::from_environment() as its settings.
 template <class F>
 THRUM_INLINE int run(F&& main) {
   return run(options::from_environment(), std::forward<F>(main));
 }
 
-/// Writes every goroutine: id, name, state, what it waits for and since when, where it stands and
-/// where it was started. Of the runtime that the caller runs on; outside of one, as a watchdog
-/// thread is, of every runtime of the process. They are looked at in pieces, for which all of them
-/// are stopped for a moment each time, so that each goroutine is shown as it is at one time; one
-/// that sits in a system call is shown without its callers. dump_form::counts stops nobody and
-/// says how many goroutines do the same, the most frequent first, by state, reason and start.
+/// Writes every goroutine: id, name, state, what it waits for and since when, where it stands and where it
+/// was started. Writes those of the runtime that the caller runs on; outside of one, as on a watchdog
+/// thread, those of every runtime of the process. Looks at them in pieces, and stops all of them for a
+/// moment for each, so that each goroutine is shown as it is at one time. A goroutine inside a system call
+/// is shown without its callers. dump_form::counts stops no goroutine, and says how many goroutines share a
+/// state, a reason and a start, the most frequent first.
 /// Names of functions come from the program's symbols; files and lines, if it was compiled with -g,
 /// from the system's addr2line, for which it waits two seconds at most.
 THRUM_OUT_OF_LINE void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full);

@@ -145,9 +145,9 @@ template <class F = select_detail::no_handler>
   return select_detail::done_case<F>({std::move(token)}, std::move(f));
 }
 
-/// Chosen once the goroutine has ended: join() does not block then, and is left to the caller. The
-/// handle must stay where it is, and be joined by nobody else, until the select has returned. Never
-/// ready if the handle is empty when the case is made.
+/// Chosen once the goroutine has ended: join() does not block then, and is left to the caller. Until the
+/// select has returned, the handle must stay where it is, and no other goroutine or thread may join it.
+/// Never ready if the handle is empty when the case is made.
 template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_join(
     const join_handle<T>& handle, F f = {}) {
@@ -252,7 +252,7 @@ class release_of_all {
   std::exception_ptr first_;
 };
 
-/// The same of cases that throw nothing.
+/// release_of_all for cases that throw nothing.
 struct release_of_all_surely {
   template <class Release>
   void operator()(Release release) noexcept {
@@ -418,7 +418,7 @@ requires(select_detail::is_select_case<std::remove_cvref_t<Cases>>&&...) std::si
   }
 }
 
-/// The same for cases whose number is known only at run time. Allocates nothing for up to 8.
+/// select(cases...) for cases whose number is known only at run time. Allocates nothing for up to 8.
 /// usage_error if more than one is an otherwise().
 THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases);
 

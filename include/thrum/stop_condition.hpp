@@ -39,7 +39,7 @@ namespace stop_detail {
 template <stop_condition S, class Attempt, class TimedOut>
 auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out);
 
-/// The same for an attempt that returns whether it succeeded.
+/// until_stopped for an attempt that returns whether it succeeded.
 template <stop_condition S, class Attempt>
 bool until_stopped(const S& stop, Attempt attempt) {
   return until_stopped(stop, attempt, [](bool done) { return !done; });
