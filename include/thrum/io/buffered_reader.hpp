@@ -68,15 +68,15 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   std::optional<std::string> read_line(std::error_code& error) {
     return as_optional([&](std::string& line) { return read_line(line, error); });
   }
-  /// The same until a stop: then std::errc::operation_canceled, and what has come of the line is still
-  /// to be read.
+  /// read_line() until a stop: then std::errc::operation_canceled, and what has come of the line can still
+  /// be read.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::optional<std::string> read_line(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return read_line(code); };
     return io_detail::until_stopped(*this, "read_line", stop, call, error...);
   }
-  /// The same into a string that keeps its memory. False: the end, or an error; `line` is as it
-  /// was.
+  /// Reads the next line, as read_line(), into a string that keeps its memory. False: the end, or an error;
+  /// `line` is as it was.
   bool read_line(std::string& line) {
     return io_detail::or_fail(*this, "read_line",
                               [&](std::error_code& error) { return read_line(line, error); });
@@ -157,7 +157,8 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_until(std::string_view(&delimiter, 1), error);
   }
 
-  /// The same until a stop, as of read_line.
+  /// read_until(delimiter) until a stop: then std::errc::operation_canceled, and what has come can still be
+  /// read.
   template <class Delimiter, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::optional<std::string> read_until(const Delimiter& delimiter, const Stop& stop,
                                         Error&... error) {
@@ -186,7 +187,8 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_exactly(std::as_writable_bytes(buffer), error);
   }
 
-  /// The same until a stop: then std::errc::operation_canceled; with `error`, so many bytes are there.
+  /// read_exactly(buffer) until a stop: then std::errc::operation_canceled; with `error`, so many bytes are
+  /// there.
   template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read_exactly(Buffer&& buffer, const Stop& stop, Error&... error) {
     std::size_t got = 0;
@@ -215,7 +217,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return held().substr(0, n);
   }
 
-  /// The same until a stop: then std::errc::operation_canceled, and what has come is still to be read.
+  /// peek(n) until a stop: then std::errc::operation_canceled, and what has come can still be read.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::string_view peek(std::size_t n, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return peek(n, code); };
@@ -241,8 +243,8 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     }
   }
 
-  /// The same until a stop: then std::errc::operation_canceled; with `error`, the number of those that
-  /// were dropped before.
+  /// discard(n) until a stop: then std::errc::operation_canceled; with `error`, returns how many bytes were
+  /// dropped before.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::uint64_t discard(std::uint64_t n, const Stop& stop, Error&... error) {
     std::uint64_t done = 0;

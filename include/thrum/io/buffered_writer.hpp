@@ -3,10 +3,10 @@
 //
 // buffered_writer: many small writes become few.
 //
-// What a destructor should do with bytes that nobody has flushed has two known answers: a
-// std::ofstream tries to write them, Go's bufio.Writer drops them. Here they are dropped. To write
-// is to wait for a peer, which may never read; it may fail, and a destructor cannot say so; and
-// where a stop unwinds a goroutine, its destructors must not wait at all.
+// For bytes that are not flushed when the writer is destroyed there are two known answers: a
+// std::ofstream tries to write them, Go's bufio.Writer drops them. Here they are dropped. A write waits
+// for a peer, which may never read; it may fail, and a destructor cannot say so. And where a stop
+// unwinds a goroutine, its destructors must not wait at all.
 #ifndef THRUM_IO_BUFFERED_WRITER_HPP
 #define THRUM_IO_BUFFERED_WRITER_HPP
 
@@ -57,7 +57,8 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
   void flush() {
     io_detail::or_fail(*this, "flush", [&](std::error_code& error) { return flush(error); });
   }
-  /// The same; false: `error` is set, and what was not written stays in the buffer.
+  /// Writes to the stream what is in the buffer. False: `error` is set, and what was not written stays in
+  /// the buffer.
   bool flush(std::error_code& error) {
     error.clear();
     if (!buffer_.empty()) {
@@ -68,7 +69,7 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
     return !error;
   }
 
-  /// The same until a stop: then std::errc::operation_canceled, and what was not written stays in the
+  /// flush() until a stop: then std::errc::operation_canceled, and what was not written stays in the
   /// buffer. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   bool flush(const Stop& stop, Error&... error) {

@@ -3,16 +3,16 @@
 //
 // copy and read_all: a stream to its end, into another one or into memory.
 //
-// From a file to a connection the bytes go inside the kernel, by the connection's send_file: as far
-// as the file's size says that there are any. What comes behind that (the file grows, or is one of
-// those that have no size, as in /proc) is read and written like the rest.
+// A file is sent to a connection inside the kernel, by the connection's send_file: as far as the file's size
+// says that there are any bytes. Bytes behind that (the file grows, or it has no size, as in /proc) are read
+// and written like the rest.
 //
-// From a connection or a pipe to another one, on Linux, a pipe of the copy's own stands in between, and
-// bytes move into it and out of it without being copied (os::splice_to_pipe). Not at once: of a reader that
-// takes what there is, it is known whether more may be had without asking, and of such a move not. So
-// small pieces go through memory, for one system call less each, until a read has brought a
-// quarter of the buffer (a socket that is kept busy seldom has as much as would fill it); and again when
-// a move was a small one. What cannot be moved (a terminal) goes through memory.
+// Between two connections or pipes, on Linux, the copy puts a pipe of its own, and bytes move into it and
+// out of it without being copied (os::splice_to_pipe). Not at once: after a read that takes what there is,
+// the copy knows whether it may have more without asking; after such a move it does not. So small pieces go
+// through memory, for one system call less each, until a read has brought a quarter of the buffer (a busy
+// socket seldom has as much as would fill it). They do so again after a small move. What cannot be moved (a
+// terminal) goes through memory.
 #ifndef THRUM_IO_COPY_HPP
 #define THRUM_IO_COPY_HPP
 
@@ -312,16 +312,16 @@ std::uint64_t copy(From&& from, To&& to) {
   }
   return all.done();
 }
-/// The same; what was written before an error counts.
+/// copy(from, to) with an error_code: what was written before an error counts.
 template <class From, class To>
 std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
   io_detail::copying all(from, to);
   all.run(error, io_detail::never());
   return all.done();
 }
-/// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
-/// how much was written before. What was read and is not written by then is lost, as above. To be
-/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// copy(from, to) until a stop: then std::errc::operation_canceled; with `error` the returned number says
+/// how much was written before. What was read and is not written by then is lost, as above. To be included,
+/// if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   io_detail::copying all(from, to);
@@ -345,8 +345,8 @@ std::string read_all(Stream&& from, std::size_t most = io_detail::most_of_all) {
   }
   return text;
 }
-/// The same; what came before an error is returned, but for the one byte that showed that there are
-/// more.
+/// read_all(from, most) with an error_code: returns what came before an error, but for the one byte that
+/// showed that there are more.
 template <class Stream>
 std::string read_all(Stream&& from, std::size_t most, std::error_code& error) {
   std::string text;
@@ -357,8 +357,8 @@ template <class Stream>
 std::string read_all(Stream&& from, std::error_code& error) {
   return read_all(from, io_detail::most_of_all, error);
 }
-/// The same until a stop: then std::errc::operation_canceled; with `error`, what came before is
-/// returned. To be included as for copy.
+/// read_all(from, most) until a stop: then std::errc::operation_canceled; with `error`, returns what came
+/// before. To be included as for copy.
 template <class Stream, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&... error) {
   std::string text;

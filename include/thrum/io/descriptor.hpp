@@ -43,7 +43,7 @@ class descriptor {
   /// Takes over an open one, which must be in non-blocking mode. std::system_error if there is no
   /// memory; it is closed then.
   explicit descriptor(native_handle_type fd, const char* operation);
-  /// The same; sets `error` instead of throwing, and then holds none.
+  /// As descriptor(fd, operation); sets `error` instead of throwing, and then holds none.
   descriptor(native_handle_type fd, std::error_code& error) noexcept;
   descriptor(descriptor&& other) noexcept : desc_(std::exchange(other.desc_, nullptr)) {}
   descriptor& operator=(descriptor&& other) noexcept;
@@ -154,8 +154,8 @@ class descriptor {
     return result;
   }
 
-  /// Calls call(fd) at once, also beside other calls; nobody closes the number meanwhile. `call`
-  /// does not throw and does not block. Neither a cancellation point nor subject to deadlines.
+  /// Calls call(fd) at once, also beside other calls; no close() closes the number meanwhile. `call` does
+  /// not throw and does not block. Neither a cancellation point nor subject to deadlines.
   template <class Call>
   os::io_result use(Call call) const {
     if (desc_ == nullptr) {
@@ -174,8 +174,8 @@ class descriptor {
   /// Calls that are inside fail with os::cancelled, and so do later ones. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
   bool close() noexcept;
-  /// The same; if it is this call that does it, calls last() before, when nobody is inside any
-  /// more. `last` does not throw.
+  /// As close(); if this call closes it, it calls last() before, when no other call is inside any more.
+  /// `last` does not throw.
   template <class Last>
   bool close(Last last) noexcept {
     if (desc_ == nullptr) {
@@ -198,15 +198,15 @@ class descriptor {
   /// os::no_handle if it was closed already.
   native_handle_type release() noexcept;
 
-  /// Who waits on that side makes its call again.
+  /// Wakes the goroutine or thread that waits on that side; it makes its call again.
   void make_ready(side which) noexcept {
     if (desc_ != nullptr) {
       sched::poll_wait::make_ready(*desc_, which);
     }
   }
 
-  /// From `when` on every call fails with io_deadline_exceeded, also one that waits;
-  /// time_point::max(): never.
+  /// Sets the moment from which every call of that side fails with io_deadline_exceeded, also one that
+  /// waits; time_point::max(): never.
   void set_deadline(side which, time_point when) noexcept;
 
   /// The system's number, -1 after close(). It must not be closed by others.
@@ -269,8 +269,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 /// The error of a call's result below 0.
 THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept;
 
-/// Moves at most n bytes into an empty pipe that is nobody else's, by os::splice_to_pipe: waits until there
-/// are some.
+/// Moves at most n bytes into an empty pipe that no other code uses, by os::splice_to_pipe: waits until
+/// there are some.
 THRUM_OUT_OF_LINE os::io_result move_to_pipe(io::descriptor& from, io::native_handle_type pipe,
                                              std::size_t n);
 /// Moves n bytes that are in such a pipe, all of them, or as many as `done` says and an error.

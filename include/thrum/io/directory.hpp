@@ -60,7 +60,7 @@ class directory_walk {
   /// The next one; none at the end. Throws std::system_error for a directory that cannot be read, after
   /// which it goes on with what comes behind it.
   std::optional<directory_entry> next();
-  /// The same; with an error, what is returned is the directory that cannot be read.
+  /// The next one, as next(); with an error, what is returned is the directory that cannot be read.
   std::optional<directory_entry> next(std::error_code& error);
 
   /// Leaves out what is in the directory that was returned last.

@@ -105,9 +105,10 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// The same until a stop, which is as the deadline: std::errc::operation_canceled when the program has
-/// ended; with `error`, what has come until then is returned, and how it ended. After the stop nothing
-/// is started. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// exec(arguments, how) until a stop, which ends the program as the deadline does:
+/// std::errc::operation_canceled when the program has ended; with `error`, returns what has come until
+/// then, and how it ended. After the stop no program is started. To be included, if not by <thrum.hpp>:
+/// <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop>
 exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
                  const Stop& stop, std::error_code& error) {
@@ -304,7 +305,7 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
       result.status = child.wait_or_stop(time_point::min(), how.grace, error);
       error = error && error != errc::deadline_exceeded ? error : why;
     }
-    child.in().close();  // nobody reads what is left
+    child.in().close();  // the program has ended: it reads no more
     const std::int64_t now = sched::traits::now();
     const std::int64_t grace = how.grace.count();
     read_until(grace < sched::no_deadline - now ? now + grace : sched::no_deadline);

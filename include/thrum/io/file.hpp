@@ -7,17 +7,17 @@
 //   The system has no way to wait for a disk but to block: calls on regular files, directories and
 //   disks go through blocking(), so that their processor goes to another thread if they are slow.
 //   A fifo, a terminal, a socket or a device of characters is in non-blocking mode and waits in the
-//   poller, as a connection does. Not all devices of characters can be waited for (/dev/null);
-//   nobody knows before the poller is asked, which happens when a call would block for the first
-//   time. If it refuses, the file goes back to blocking mode for good.
+//   poller, as a connection does. Not all devices of characters can be waited for (/dev/null). Only the
+//   poller knows which, and the first call that would block asks it. If it refuses, the file goes back
+//   to blocking mode for good.
 //
 // Only the second kind has deadlines, and only there do close() and a stop end a call that is under
 // way. For the first kind they wait until the call is done; a read from a disk does not take long.
 //
-// A number that was handed over keeps its mode, because others (the parent's shell, behind standard
+// A number that was handed over keeps its mode, because other processes (the parent's shell, behind standard
 // input) may use the same open file. If it is of the second kind it waits in the poller all the
-// same, and each call says for itself that it must not wait. Not every system can be told so, and
-// Linux not of a terminal: there it is asked first whether the call would wait. If somebody else is
+// same, and each call says for itself that it must not wait. Not every system understands that, and Linux
+// does not for a terminal: there each call first asks whether it would wait. If another process is
 // quicker then, or a terminal takes less than it has said, the call does wait, with its thread, and
 // close() waits for it.
 #ifndef THRUM_IO_FILE_HPP
@@ -58,7 +58,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
         path_(std::move(other.path_)),
         kind_(other.kind_),
         shared_(other.shared_),
-        waits_(other.waits_.load(std::memory_order_relaxed)) {}  // relaxed: nobody else uses either
+        waits_(other.waits_.load(std::memory_order_relaxed)) {}  // relaxed: no thread shares either
   file& operator=(file&& other) noexcept;
   ~file() = default;
 
@@ -83,9 +83,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
     return file(fd, std::move(name), error);
   }
 
-  /// Gives the descriptor up without closing it, in the mode in which it is: one that was opened here
-  /// and waits in the poller is in non-blocking mode. To whoever uses the file it is closed. No handle
-  /// (-1) if it was closed already.
+  /// Gives the descriptor up without closing it, in the mode in which it is: one that was opened here and
+  /// waits in the poller is in non-blocking mode. For all calls on the file it is closed, as by close(). No
+  /// handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
 
   /// Opens a file; one that is created gets these permissions, less the process's umask. Opening a
@@ -95,7 +95,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static file open(const std::string& path, open_mode mode, std::error_code& error);
   static file open(const std::string& path, open_mode mode, unsigned permissions,
                    std::error_code& error);
-  /// The same with the flags of a POSIX system: O_RDWR | O_CREAT.
+  /// Opens a file with the flags of a POSIX system: O_RDWR | O_CREAT.
   static file open(const std::string& path, os::system_open_flags flags,
                    unsigned permissions = default_permissions);
   static file open(const std::string& path, os::system_open_flags flags, unsigned permissions,
@@ -143,8 +143,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
   void sync();
   void sync(std::error_code& error);
 
-  /// From `when` on, reading and writing fail with errc::deadline_exceeded, as of conn. A file that
-  /// blocks has none: errc::operation_not_supported.
+  /// Sets the moment from which reading and writing fail with errc::deadline_exceeded, as of conn. A file
+  /// that blocks has none: errc::operation_not_supported.
   void set_deadline(time_point when);
   void set_deadline(time_point when, std::error_code& error) noexcept;
   void set_read_deadline(time_point when);
@@ -269,7 +269,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
     return descriptor_.use([&](os::handle fd) { return uninterrupted([&] { return call(fd); }); });
   }
 
-  /// The same, for a call that moves as many bytes as it says, and may be held up by a disk.
+  /// As beside(), for a call that moves as many bytes as it says, and may be held up by a disk.
   template <class Slow>
   os::io_result move_beside(Slow slow) {
     const os::io_result result = descriptor_.use(slow);
@@ -312,7 +312,7 @@ THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
   path_ = std::move(other.path_);
   kind_ = other.kind_;
   shared_ = other.shared_;
-  // relaxed: nobody else uses either
+  // relaxed: no other thread uses either
   waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   return *this;
 }

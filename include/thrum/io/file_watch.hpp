@@ -48,7 +48,7 @@ class file_watch {
  public:
   /// Watches nothing yet. Throws std::system_error if the system has no such thing, or no more of it.
   file_watch();
-  /// The same; sets `error` instead of throwing, and then holds none.
+  /// As file_watch(); sets `error` instead of throwing, and then holds none.
   explicit file_watch(std::error_code& error);
   /// Makes one and calls add(path).
   explicit file_watch(const std::string& path);
@@ -57,10 +57,10 @@ class file_watch {
   file_watch& operator=(file_watch&& other) noexcept;
   ~file_watch();
 
-  /// From now on hears of changes of a file, or of a directory and what is directly in it. What is removed or
-  /// moved away is not watched any more, also if something of that name comes again. Windows does not say
-  /// that a watched directory itself was moved: its watch continues under the old path. On macOS and
-  /// FreeBSD each file in the directory takes a descriptor.
+  /// Begins to watch a file, or a directory and what is directly in it. Once it is removed or moved away it
+  /// is not watched any more, also if something of that name comes again. Windows does not say that a
+  /// watched directory itself was moved: its watch continues under the old path. On macOS and FreeBSD each
+  /// file in the directory takes a descriptor.
   void add(const std::string& path);
   void add(const std::string& path, std::error_code& error);
   /// No more. errc::invalid_argument if it is not watched.
@@ -71,8 +71,8 @@ class file_watch {
   file_change next();
   file_change next(std::error_code& error);
 
-  /// The same until a stop: then std::errc::operation_canceled; changes that have not been returned are
-  /// still to come. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// next() until a stop: then std::errc::operation_canceled; later calls return the changes that are left.
+  /// To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   file_change next(const Stop& stop) {
     std::error_code error;
@@ -87,7 +87,7 @@ class file_watch {
     return stop_detail::run_until_stopped(stop, error, [&] { return next(error); });
   }
 
-  /// From `when` on next() fails with errc::deadline_exceeded; time_point::max(): never.
+  /// Sets the moment from which next() fails with errc::deadline_exceeded; time_point::max(): never.
   void set_deadline(time_point when) noexcept;
 
   /// A call of next() that waits fails with errc::operation_canceled, as does all that comes later.
@@ -133,9 +133,9 @@ struct file_watch_state {
   mutex lock;
   // -- under the lock --
   std::vector<watched_path> paths;  // by the numbers of watches, which mostly grow
-  // What the last look at the system has brought; from `at` on nobody has taken it yet. It is copied
-  // as it came: a copy needs no memory, and the look is in a turn of the descriptor, in which nothing
-  // may throw.
+  // What the last look at the system has brought; from `at` on no caller has taken it yet. It is copied as
+  // it came: a copy needs no memory, and the look is in a turn of the descriptor, in which nothing may
+  // throw.
   alignas(8) std::byte told[room] = {};
   const std::byte* at = told;
   const std::byte* end = told;
@@ -150,7 +150,7 @@ struct file_watch_state {
   bool has(std::vector<watched_path>::iterator place, int number) const {
     return place != paths.end() && place->number == number;
   }
-  /// Asks the system for changes, if there are none that nobody has taken yet. As the call of a
+  /// Asks the system for changes, unless some are left that no caller has taken yet. As the call of a
   /// descriptor; another caller may have brought some while this one waited for its turn.
   os::io_result look(os::handle fd) noexcept {
     if (at == end) {
@@ -261,7 +261,7 @@ THRUM_OUT_OF_LINE void file_watch::add(const std::string& path) {
 THRUM_OUT_OF_LINE void file_watch::add(const std::string& path, std::error_code& error) {
   os::io_result number = state_ ? os::io_result{os::invalid} : os::bad_handle;
   if (state_ && path.find('\0') == std::string::npos) {
-    // Before anybody can take a change of it, its path is known.
+    // The lock: its path is known before a caller can take a change of it.
     const std::lock_guard guard(state_->lock);
     number = blocking([&] {
       return state_->descriptor.use(

@@ -48,8 +48,8 @@ class memory_pipe_end : public stream_reading<memory_pipe_end>,
   // read, read_full, read_all and write of stream.hpp. A read gives the end when the other end was
   // closed. A write returns when all was read; errc::broken_pipe: the other end was closed.
 
-  /// From `when` on, reading and writing fail with errc::deadline_exceeded, also those that wait,
-  /// until it is moved. time_point::max(): never. By the bubble's clock in a bubble.
+  /// Sets the moment from which reading and writing fail with errc::deadline_exceeded, also calls that
+  /// wait, until it is moved. time_point::max(): never. By the bubble's clock in a bubble.
   void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept;
   void set_write_deadline(time_point when) noexcept;

@@ -3,12 +3,12 @@
 //
 // on_readable, on_writable: cases of a select that wait until a descriptor is ready.
 //
-// The case has a channel of its own, as all that wait for what is no channel
+// The case has a channel of its own, like every case that waits for what is no channel
 // (select/signal_cases.hpp). An event makes the channel's clock due: then the select calls expire(),
 // which asks the system, and closes the channel or begins again. The event alone does not count. It
-// may be one of an earlier request that nobody waited for in the end (a poller of requests answers
-// when it comes to it), and what it tells of may have been read long since. The clock is due as well
-// when the descriptor's deadline is moved, and when that comes.
+// may belong to an earlier request whose caller has given up (a poller of requests answers when it
+// comes to it), and what it reports may have been read long since. The clock is due as well when the
+// descriptor's deadline is moved, and when that comes.
 #ifndef THRUM_IO_ON_READY_HPP
 #define THRUM_IO_ON_READY_HPP
 
@@ -58,11 +58,11 @@ class ready_signal::watch : sched::foreign_point {
   watch& operator=(const watch&) = delete;
   ~watch() { end(); }
 
-  /// Looks whether it is ready; if not, is told of the next event.
+  /// Closes the channel if the descriptor is ready; else watches for the next event.
   void begin() noexcept;
 
  private:
-  /// From here on nobody tells.
+  /// When it returns, no event reaches the channel any more.
   void end() noexcept;
   /// Has begin() called at that moment, or before.
   void look_at(std::int64_t moment) noexcept;
@@ -98,17 +98,17 @@ template <class F = select_detail::no_handler>
   return io_detail::ready_case<F>({nullptr, fd, side::read}, std::move(f));
 }
 
-/// The same for writing.
+/// As on_readable(fd), but chosen once the descriptor can be written without blocking.
 template <class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_writable(
     native_handle_type fd, F f = {}) {
   return io_detail::ready_case<F>({nullptr, fd, side::write}, std::move(f));
 }
 
-/// The same for a connection, a datagram socket or a pipe's end; and for a listener, which can be
-/// read when a connection is there to be accepted. Chosen also when it is closed or its deadline has
-/// passed, which the read tells. It must stay where it is until the select has returned. What a
-/// reader of your own has buffered does not count.
+/// As on_readable(fd), for a connection, a datagram socket or a pipe's end; and for a listener, which can
+/// be read when a connection is there to be accepted. Chosen also when it is closed or its deadline has
+/// passed, which the read reports. It must stay where it is until the select has returned. What a reader of
+/// your own has buffered does not count.
 template <io_detail::has_descriptor T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_readable(const T& of,
                                                                                   F f = {}) {
@@ -116,7 +116,7 @@ template <io_detail::has_descriptor T, class F = select_detail::no_handler>
                                   std::move(f));
 }
 
-/// The same for writing.
+/// As on_readable(of), but chosen once it can be written without blocking.
 template <io_detail::has_descriptor T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_writable(const T& of,
                                                                                   F f = {}) {

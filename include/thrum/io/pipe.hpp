@@ -30,12 +30,12 @@ class pipe_end {
   /// later. Returns when the descriptor is closed. Closing again does nothing.
   void close() noexcept { descriptor_.close(); }
 
-  /// Gives the descriptor up without closing it, in non-blocking mode. To whoever uses the end it is
-  /// closed. No handle (-1) if it was closed already.
+  /// Gives the descriptor up without closing it, in non-blocking mode. For all calls on the end it is
+  /// closed, as by close(). No handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
 
-  /// From `when` on every operation fails with errc::deadline_exceeded, also one that waits, until
-  /// it is moved. time_point::max(): never.
+  /// Sets the moment from which every operation fails with errc::deadline_exceeded, also one that waits,
+  /// until it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
 
   /// The system's number, -1 after close(). It stays the end's: it must not be closed.
@@ -143,7 +143,7 @@ class pipe {
  public:
   /// Throws std::system_error if the system gives no pipe: it is out of descriptors, for example.
   pipe();
-  /// The same; sets `error` instead of throwing, and then holds no ends.
+  /// As pipe(); sets `error` instead of throwing, and then holds no ends.
   explicit pipe(std::error_code& error) { open(error); }
 
   /// The ends, to be used alone or moved out.
@@ -171,7 +171,8 @@ class pipe {
   void set_read_deadline(time_point when) noexcept { reader_.set_deadline(when); }
   void set_write_deadline(time_point when) noexcept { writer_.set_deadline(when); }
 
-  /// From now on writing fails with errc::broken_pipe, if nobody else has the reading end.
+  /// Closes the reading end: if no copy of it is open elsewhere, writing fails with errc::broken_pipe from
+  /// now on.
   void close_read() noexcept { reader_.close(); }
   /// The reader gets what was written, then the end.
   void close_write() noexcept { writer_.close(); }

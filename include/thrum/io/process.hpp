@@ -12,8 +12,8 @@
 //   has done that. So after the pidfd has spoken once, a wait that goes on looks at intervals, too.
 //
 // No zombie, and no signal to a stranger
-//   The number of a child that has ended is its own until somebody reaps it. Only this object does
-//   that, under `lock`, and signals are sent under the same lock and not any more afterwards.
+//   The number of a child that has ended is its own until it is reaped. Only this object reaps it, under
+//   `lock`; it sends signals under the same lock, and none after it has reaped the child.
 //   A program that reaps all its children (waitpid(-1), SIGCHLD ignored) takes the status from us:
 //   wait() then fails with errc::no_child_process.
 //
@@ -97,8 +97,8 @@ class process {
   exit_status wait() { return wait_or_throw(time_point::max()); }
   exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
 
-  /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and a status
-  /// whose code is exit_status::none. That comes with every other error, too.
+  /// wait() for some time; if the program runs on, returns no status, or errc::deadline_exceeded and a
+  /// status whose code is exit_status::none. That status comes with every other error, too.
   template <class Rep, class Period>
   [[nodiscard]] std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until(moment_after(time));
@@ -125,7 +125,7 @@ class process {
   exit_status wait(const Stop& stop, std::error_code& error) {
     return wait_until(time_point::max(), stop, error);
   }
-  /// The same until a stop or a deadline, whichever comes first.
+  /// wait until a stop or a deadline, whichever comes first.
   template <stop_condition Stop>
   exit_status wait_until(time_point deadline, const Stop& stop, std::error_code& error) {
     exit_status status{exit_status::none, 0, false};
@@ -162,14 +162,14 @@ class process {
   /// by the error: errc::deadline_exceeded, with which there is a status, too.
   exit_status wait_or_stop(time_point deadline, std::chrono::nanoseconds grace,
                            std::error_code& error);
-  /// The same until a stop, with std::errc::operation_canceled.
+  /// wait_or_stop until a stop in place of a deadline: the error is std::errc::operation_canceled then.
   template <stop_condition Stop>
   exit_status wait_or_stop(const Stop& stop, std::chrono::nanoseconds grace,
                            std::error_code& error) {
     const exit_status status = wait(stop, error);
     return error == std::errc::operation_canceled ? end_within(grace, error) : status;
   }
-  /// The same from now on: asks it to end, and after `grace` ends it.
+  /// Asks the program to end now, and after `grace` ends it. Waits for its end, as wait_or_stop.
   exit_status stop(std::chrono::nanoseconds grace = std::chrono::seconds(5));
 
   /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it

@@ -7,9 +7,8 @@
 //   auto child = thrum::io::process::spawn({"vi"}, {.terminal = &terminal});
 //   terminal.write(":q\n");
 //
-// What is written here is what somebody types there, and what is read here is what would be shown, with
-// the echo of what was typed. POSIX systems; elsewhere making one fails with
-// errc::operation_not_supported.
+// A write here is what a user types there; a read here gets what the terminal would show, with the echo of
+// what was typed. POSIX systems; elsewhere making one fails with errc::operation_not_supported.
 #ifndef THRUM_IO_PSEUDO_TERMINAL_HPP
 #define THRUM_IO_PSEUDO_TERMINAL_HPP
 
@@ -34,7 +33,7 @@ class pseudo_terminal : public stream_reading<pseudo_terminal>,
  public:
   /// Throws std::system_error if the system gives none.
   pseudo_terminal();
-  /// The same; sets `error` instead of throwing, and then holds none.
+  /// As pseudo_terminal(); sets `error` instead of throwing, and then holds none.
   explicit pseudo_terminal(std::error_code& error);
 
   /// How many rows and columns of characters it shows. The child gets SIGWINCH.

@@ -3,7 +3,7 @@
 //
 // signal_set: signals of the system as elements of a channel.
 //
-// From handler to channel
+// The way from handler to channel
 //   A handler cannot take the lock of a channel: the code that it interrupted may hold it. It sets
 //   a bit (os/posix/caught_signals.hpp), and a thread that lives as long as there are sets puts the
 //   signals into the channels of all sets that want them. A thread and not a goroutine: sets work

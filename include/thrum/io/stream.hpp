@@ -103,7 +103,7 @@ class stream_reading {
     return text;
   }
 
-  // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
+  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is
   // done. Bytes that a call has not returned are still to be read. To be included for these, if not by
   // <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 
@@ -148,7 +148,7 @@ class stream_reading {
       return io_detail::count_or(self().read_some_v(pieces), error);
     }
   }
-  /// The same until a stop.
+  /// read_v until a stop.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read_v(std::span<const std::span<std::byte>> pieces, const Stop& stop,
                      Error&... error) {
@@ -243,7 +243,7 @@ class stream_reading {
 template <class Self>
 class stream_writing {
  public:
-  /// Writes all of it; returns its size. Nobody else's bytes come in between.
+  /// Writes all of it; returns its size. No other writer's bytes come in between.
   std::size_t write(std::span<const std::byte> bytes) { return all(bytes.data(), bytes.size()); }
   std::size_t write(std::string_view text) { return all(text.data(), text.size()); }
   /// Writes all of it, or as much as the returned number says and sets `error`.
@@ -272,7 +272,7 @@ class stream_writing {
     return io_detail::or_fail(self(), "write_v",
                               [&](std::error_code& error) { return write_v(pieces, error); });
   }
-  /// The same, or as much as the returned number says and an error.
+  /// Writes several pieces as one, or as much as the returned number says and sets `error`.
   template <io_detail::writes_pieces S = Self>
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces, std::error_code& error) {
     std::size_t done = 0;
@@ -289,7 +289,7 @@ class stream_writing {
     io_detail::must_be_all(done, size, error);
     return done;
   }
-  /// The same until a stop.
+  /// write_v until a stop.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces, const Stop& stop,
                       Error&... error) {

@@ -40,9 +40,9 @@ class removed_path {
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// A new file, open for reading and writing, which nobody else had and only this user may open. The
-/// destructor closes and removes it, but not in a child process, and nothing else that has got its name.
-/// Move-only.
+/// A new file, open for reading and writing. It did not exist before, and only this user may open it. The
+/// destructor closes and removes it, but not in a child process, and not another file that has got its
+/// name. Move-only.
 class temporary_file {
  public:
   /// Holds none.

@@ -24,15 +24,15 @@ using namespace io;
 /// 0, or a value below zero for error_of().
 THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point deadline);
 
-/// The same; throws std::system_error with the operation in its text.
+/// wait_for(fd, which, deadline); throws std::system_error with the operation in its text.
 THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
                                 const char* operation);
 
-/// The same; sets `error`, or clears it.
+/// wait_for(fd, which, deadline); sets `error`, or clears it.
 THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
                                 std::error_code& error);
 
-/// The same until a stop.
+/// wait_for until a stop.
 template <class Stop>
 void wait_until_stopped(native_handle_type fd, side which, const Stop& stop, const char*,
                         std::error_code& error) {
@@ -58,20 +58,19 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// Parks the calling goroutine, or blocks the calling thread, until the descriptor can be read
 /// without blocking (also: its end, or an error), or the deadline has passed:
-/// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a
-/// connection of ours owns. If it is closed while others wait, they wait on until their deadlines,
-/// or until somebody waits for the file that has the number then: they fail with
-/// std::errc::operation_canceled. (On Windows, whose poller hears of it, they do at once.) As with
-/// poll(), there may be nothing any more when it returns: use descriptors that do not block. A
-/// cancellation point. Throws std::system_error.
+/// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a connection of
+/// ours owns. If it is closed while others wait, they wait on until their deadlines. If a caller then waits
+/// for another file with that number, they fail with std::errc::operation_canceled. (On Windows, whose
+/// poller hears of the close, they fail at once.) As with poll(), there may be nothing any more when it
+/// returns: use descriptors that do not block. A cancellation point. Throws std::system_error.
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd,
                                      time_point deadline = time_point::max());
-/// The same; sets `error` instead of throwing.
+/// wait_readable(fd, deadline); sets `error` instead of throwing.
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
                                      std::error_code& error);
 
-/// The same until a stop: then std::errc::operation_canceled; with `error` set instead of thrown. To be
-/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// wait_readable and wait_writable until a stop: then std::errc::operation_canceled; with `error` set
+/// instead of thrown. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
 template <stop_condition Stop, std::same_as<std::error_code>... Error>
 void wait_readable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::read, stop, "io::wait_readable", error...);
@@ -81,7 +80,7 @@ void wait_writable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::write, stop, "io::wait_writable", error...);
 }
 
-/// The same for writing.
+/// As wait_readable, until the descriptor can be written without blocking.
 THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd,
                                      time_point deadline = time_point::max());
 THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,

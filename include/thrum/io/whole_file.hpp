@@ -38,14 +38,14 @@ struct write_options {
   ///  - errc::is_a_directory; errc::operation_not_supported for a fifo, a socket or a device;
   ///    errc::too_many_symbolic_link_levels. Nothing has changed then.
   ///  - If the program is killed meanwhile, .thrum-*.tmp stays; an error or an exception removes it.
-  /// On Windows it fails while somebody has the file open: errc::permission_denied.
+  /// On Windows it fails while a program has the file open: errc::permission_denied.
   bool atomic = false;
   /// Returns when it is on the disk. With `atomic` the folder is on the disk, too; if that fails, there is
   /// an error although the file has been replaced.
   bool sync = false;
   /// What is there stays, and this comes behind it. Not with `atomic`.
   bool append = false;
-  /// Of a file that is created, less the process's umask.
+  /// The permissions of a file that is created, less the process's umask.
   unsigned permissions = 0666;
 };
 
