@@ -58,7 +58,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 
   /// Takes over a connected stream socket in non-blocking mode.
   explicit conn(io::descriptor socket) noexcept;
-  /// The same, for a caller that knows already whether it is TCP.
+  /// conn(socket) for a caller that knows already whether it is TCP.
   conn(io::descriptor socket, bool is_tcp) noexcept
       : socket_(std::move(socket)), short_read_is_all_(is_tcp) {}
 
@@ -78,7 +78,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   /// connections need none.
   void wait_readable();
   void wait_readable(std::error_code& error);
-  /// The same until a stop: then std::errc::operation_canceled.
+  /// wait_readable() until a stop: then std::errc::operation_canceled.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   void wait_readable(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return wait_readable(code), 0; };
@@ -95,8 +95,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n);
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           std::error_code& error);
-  /// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
-  /// how much was sent before.
+  /// send_file until a stop: then std::errc::operation_canceled; with `error` the returned number says how
+  /// much was sent before.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           const Stop& stop, Error&... error) {
@@ -110,8 +110,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 
   // ---- the rest ----
 
-  /// From `when` on, reading and writing fail with thrum::errc::deadline_exceeded, also those that
-  /// wait, also if there is data, until it is moved. time_point::max(): never. Does not throw.
+  /// Sets the moment from which reading and writing fail with thrum::errc::deadline_exceeded, also calls
+  /// that wait, also if there is data, until it is moved. time_point::max(): never. Does not throw.
   void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept { set_deadline(io::side::read, when); }
   void set_write_deadline(time_point when) noexcept { set_deadline(io::side::write, when); }
@@ -130,8 +130,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   /// does nothing.
   void close() noexcept;
 
-  /// Gives the socket up without closing it, for others to use; it is in non-blocking mode. To whoever
-  /// uses the connection it is closed: see close(). No handle (-1) if it was closed already.
+  /// Gives the socket up without closing it, in non-blocking mode, for other code to use. For all calls on
+  /// the connection it is closed: see close(). No handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return socket_.release(); }
 
   /// The addresses of this end and of the other; none after close().
@@ -334,7 +334,7 @@ THRUM_OUT_OF_LINE os::io_result conn::read_some_v(std::span<const std::span<std:
 
 THRUM_OUT_OF_LINE os::io_result conn::write_all_v(
     std::span<const std::span<const std::byte>> pieces, std::size_t& done) {
-  if (other_) {  // as one: whoever writes has the turn until all is written
+  if (other_) {  // as one: a writer has the turn until all is written
     std::vector<std::byte> all;
     for (const std::span<const std::byte> each : pieces) {
       all.insert(all.end(), each.begin(), each.end());

@@ -37,7 +37,7 @@ struct dial_options {
   /// The address of this end: an address of this machine, with port 0 unless it must be that
   /// one. Of several endpoints to dial only those of its family are tried. None: the system chooses.
   endpoint local{};
-  /// Of several endpoints each has so long before the next one is tried as well.
+  /// How long each of several endpoints has before the next one is tried as well.
   std::chrono::nanoseconds head_start = std::chrono::milliseconds(250);
 };
 
@@ -77,16 +77,16 @@ THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds time
                             std::error_code& error);
 THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout = {});
 
-/// The same for a text: that of an endpoint, or "host:service". The timeout is for all of it,
-/// looking up the name included.
+/// Connects to what a text says: an endpoint, or "host:service". The timeout is for all of it, looking up
+/// the name included; its values as for an endpoint.
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout,
                             std::error_code& error);
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout = {});
 THRUM_OUT_OF_LINE conn dial(const char* text, std::chrono::nanoseconds timeout = {});
 
-/// The same for several endpoints, of which the one that is connected first is taken: see the head
-/// of the file. If all fail, the error is that of the one that failed first. The timeout is for all
-/// of it.
+/// Connects to one of several endpoints, the one that is connected first: see the head of the file. If all
+/// fail, the error is that of the one that failed first. The timeout is for all of it; its values as for
+/// one endpoint.
 THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout,
                             std::error_code& error);
 THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout = {});

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Where to reach somebody: an IPv4 or IPv6 address with a port, or a Unix address.
+// endpoint: the address of a socket, IPv4 or IPv6 with a port, or Unix.
 //
 //   127.0.0.1:80             IPv4
 //   [::1]:80                 IPv6
@@ -70,12 +70,12 @@ class endpoint {
   /// what is wrong with it.
   explicit endpoint(std::string_view text);
 #endif
-  /// The same; sets `error` instead of throwing, and is then no address.
+  /// The endpoint that the text says; sets `error` instead of throwing, and is then no address.
   endpoint(std::string_view text, std::error_code& error) noexcept { error = assign(text); }
 
   /// The endpoint that the text says, or nothing.
   [[nodiscard]] static std::optional<endpoint> parse(std::string_view text) noexcept;
-  /// The same from what address() and port() give: an IPv4 or IPv6 address without brackets.
+  /// The endpoint that address() and port() say, or nothing: an IPv4 or IPv6 address without brackets.
   [[nodiscard]] static std::optional<endpoint> parse(std::string_view address,
                                                      std::uint16_t port) noexcept;
 
@@ -95,7 +95,7 @@ class endpoint {
   /// is empty or longer than max_path.
   [[nodiscard]] static endpoint abstract(std::string_view name);
 #endif
-  /// The same; set `error` instead of throwing and return no address.
+  /// local(path) and abstract(name); set `error` instead of throwing and return no address.
   [[nodiscard]] static endpoint local(std::string_view path, std::error_code& error) noexcept;
   [[nodiscard]] static endpoint abstract(std::string_view name, std::error_code& error) noexcept;
 
@@ -113,7 +113,7 @@ class endpoint {
 
   /// The port; 0 for a Unix address and for none.
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// The same address with another port; unchanged if it has no ports.
+  /// This address with another port; unchanged if it has no ports.
   [[nodiscard]] endpoint with_port(std::uint16_t port) const noexcept;
 
   /// The address without port and brackets, "127.0.0.1" or "fe80::1%2"; empty if it is neither IPv4
@@ -142,7 +142,7 @@ class endpoint {
   /// The text, as at the head of the file; empty without address.
   [[nodiscard]] std::string to_string() const;
 
-  /// By family, then address byte by byte, then port, then interface.
+  /// Compares by family, then address byte by byte, then port, then interface.
   friend std::strong_ordering operator<=>(const endpoint& a, const endpoint& b) noexcept {
     if (const auto order = a.family() <=> b.family(); std::is_neq(order)) {
       return order;

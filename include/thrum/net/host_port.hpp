@@ -31,7 +31,7 @@ struct host_port {
 THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text, std::error_code& error) noexcept;
 
 #if THRUM_EXCEPTIONS
-/// The same; throws std::system_error instead of returning empty parts.
+/// split_host_port(text, error) that throws std::system_error instead of returning empty parts.
 THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text);
 #endif
 

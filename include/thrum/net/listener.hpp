@@ -68,22 +68,22 @@ class listener {
   static listener adopt(native_handle_type socket);
   static listener adopt(native_handle_type socket, std::error_code& error);
 
-  /// Gives the socket up without closing it: it listens on. To whoever uses the listener it is closed.
-  /// The file of a Unix socket stays. No handle (-1) if it was closed already.
+  /// Gives the socket up without closing it: it listens on. For all calls on the listener it is closed, as
+  /// by close(). The file of a Unix socket stays. No handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return socket_.release(); }
 
   /// The next connection; waits for it.
   conn accept();
   conn accept(std::error_code& error);
-  /// The same until a stop: then std::errc::operation_canceled. The listener goes on, and what comes
-  /// is left to the next call. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// accept() until a stop: then std::errc::operation_canceled. The listener goes on, and what comes is
+  /// left to the next call. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   conn accept(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return accept(code); };
     return io_detail::until_stopped(*this, "accept", stop, call, error...);
   }
 
-  /// From `when` on accept fails with errc::deadline_exceeded; time_point::max(): never.
+  /// Sets the moment from which accept fails with errc::deadline_exceeded; time_point::max(): never.
   void set_deadline(time_point when) noexcept;
 
   /// The address, with the port that the system chose.
@@ -290,7 +290,7 @@ THRUM_OUT_OF_LINE void listener::close() noexcept {
   if (other_) {
     other_->close();
   }
-  // Before the socket: where nobody answers any more, a successor makes a file of its own.
+  // Before the socket: once no socket answers, a successor makes a file of its own.
   socket_.close([this] { name_.remove_file(); });
 }
 

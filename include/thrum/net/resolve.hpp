@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// From the names of hosts and services to endpoints.
+// resolve: endpoints from the names of hosts and services.
 //
 // The system's own resolver does the work, getaddrinfo(), so that /etc/hosts, /etc/nsswitch.conf,
 // the name service caches and the order of RFC 6724 hold here as in every other program. It has no
@@ -9,7 +9,7 @@
 // own could wait in the poller instead, and would know none of these files.
 //
 // Three things are answered without asking it:
-//   - an address in numbers with a port in numbers needs nobody's help, and takes no thread;
+//   - an address in numbers with a port in numbers needs no resolver, and takes no thread;
 //   - names under .invalid exist nowhere, which RFC 6761 (6.4) asks libraries to know;
 //   - ports in numbers never reach it: glibc takes signs and blanks, and cuts 65616 down to 80.
 //
@@ -57,21 +57,21 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 /// The endpoints of a service on a host, the one to try first in front; at least one. The host is a
 /// name, an IPv4 or IPv6 address (without brackets), or empty for any address; the service a name,
 /// a number, or empty for port 0. On failure sets `error` and returns none: a resolve_error,
-/// endpoint_error::bad_port, an error of the system, or errc::deadline_exceeded. Blocks the
-/// goroutine, or the calling thread, until the system's resolver has answered; what is given up at
-/// the deadline goes on in its thread, and nobody waits for it. A cancellation point. If no thread
-/// can be made the resolver runs on the goroutine's stack: some 20 KiB with glibc, so leave it 64.
-/// May be called from any thread.
+/// endpoint_error::bad_port, an error of the system, or errc::deadline_exceeded. Blocks the goroutine, or
+/// the calling thread, until the system's resolver has answered. At the deadline the caller returns; the
+/// resolver goes on in its thread, and no caller waits for it. A cancellation point. If no thread can be
+/// made the resolver runs on the goroutine's stack: some 20 KiB with glibc, so leave it 64. May be called
+/// from any thread.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
                                                       std::string_view service, time_point deadline,
                                                       std::error_code& error);
 
-/// The same for as long as it takes.
+/// resolve_until(host, service, deadline) without a deadline: takes as long as the resolver does.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service,
                                                 std::error_code& error);
 
-/// The same for a text: that of an endpoint, or "host:service" as split_host_port() takes it. Only
-/// the names in it are looked up. `error` may be any endpoint_error too.
+/// The endpoints of a text: an endpoint, or "host:service" as split_host_port() takes it. Only the names in
+/// it are looked up. `error` may be any endpoint_error too. The rest as for a host and a service.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline,
                                                       std::error_code& error);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error);
@@ -89,7 +89,7 @@ std::vector<endpoint> resolve(std::string_view text, const Stop& stop, std::erro
 }
 
 #if THRUM_EXCEPTIONS
-/// The same; throws std::system_error, which names host and service.
+/// resolve(host, service) until a stop; throws std::system_error, which names host and service.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop) {
   std::error_code error;
@@ -100,7 +100,7 @@ std::vector<endpoint> resolve(std::string_view host, std::string_view service, c
   return found;
 }
 
-/// The same; throws std::system_error, which names the text.
+/// resolve(text) until a stop; throws std::system_error, which names the text.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view text, const Stop& stop) {
   std::error_code error;
@@ -111,13 +111,13 @@ std::vector<endpoint> resolve(std::string_view text, const Stop& stop) {
   return found;
 }
 
-/// The same; throws std::system_error, which names host and service.
+/// resolve_until and resolve that throw std::system_error, which names host and service.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
                                                       std::string_view service,
                                                       time_point deadline);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service);
 
-/// The same for a text; throws std::system_error, which names it.
+/// resolve_until and resolve for a text that throw std::system_error, which names it.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 #endif

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// server: accepts connections, a goroutine for each, and ends in order.
+// server: accepts connections, a goroutine for each; graceful shutdown.
 //
 // Purpose
 //   A loop over accept() is three lines, and then come the questions that every server meets: how
@@ -18,9 +18,10 @@
 // How it stops, in this order
 //   1. No new ones. The listener is closed. What a call of accept has at that moment becomes a
 //      session as any other; what waits in the system's queue is reset by the system.
-//   2. Sessions are told. One that works goes on until its next wait for a request. One that waits
-//      for a request gets `idle_grace` for one that is on its way, then its wait ends. So does every
-//      later wait. Then the stop token is requested, for handlers that wait for other things.
+//   2. The server tells its sessions. A session that works goes on until its next wait for a request.
+//      A session that waits for a request has `idle_grace` for one that is on its way, then its wait
+//      ends. So does every later wait. Then the stop token is requested, for handlers that wait for
+//      other things.
 //   3. The stop waits until the last session has ended, or for its deadline.
 //   4. At the deadline the connections that are left are closed: what their handlers do with them
 //      fails with errc::operation_canceled. The stop waits until these handlers have ended, too.
@@ -115,7 +116,7 @@ class server {
                std::forward<Handler>(handler), error);
   }
 
-  /// The same with goroutines of a runtime that is named, from any thread.
+  /// serve(handler) with goroutines of the runtime `where`, from any thread.
   template <class Handler>
   void serve(runtime& where, Handler&& handler) {
     std::error_code error;
@@ -128,8 +129,8 @@ class server {
                std::forward<Handler>(handler), error);
   }
 
-  /// The same until a stop, which is as request_stop(): returns when the last handler has ended. To be
-  /// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// serve(handler) until a stop, which is as request_stop(): returns when the last handler has ended. To
+  /// be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
   template <go_detail::not_runtime Handler, stop_condition Stop,
             std::same_as<std::error_code>... Error>
   void serve(Handler&& handler, const Stop& stop, Error&... error) {
@@ -158,15 +159,15 @@ class server {
   /// for itself: it may call request_stop(). A cancellation point.
   void stop();
 
-  /// The same until a deadline, at which it closes the connections that are left; then it waits
-  /// for their handlers. Whether there was no need of that. A cancellation point.
+  /// stop() until a deadline: then closes the connections that are left, and waits for their handlers.
+  /// Returns whether all handlers had ended before. A cancellation point.
   bool stop_until(time_point deadline);
   template <class Rep, class Period>
   bool stop_for(std::chrono::duration<Rep, Period> time) {
     return stop_until(time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
   }
 
-  /// The same until a stop, in place of a deadline. To be included, if not by <thrum.hpp>:
+  /// stop_until with a stop in place of the deadline. To be included, if not by <thrum.hpp>:
   /// <thrum/detail/start/stoppable.hpp>.
   template <stop_condition Stop>
   bool stop(const Stop& stop) {
@@ -277,7 +278,7 @@ class server::session : public base::list_node<server::session> {
         time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
   }
 
-  /// The same until a stop; false then, too.
+  /// wait_request() until a stop; false then, too.
   template <stop_condition Stop>
   bool wait_request(const Stop& stop) {
     begin_idle(time_point::max());
@@ -354,7 +355,7 @@ class server::session : public base::list_node<server::session> {
   bool is_idle_ = false;
   bool is_told_ = false;
   time_point idle_until_;  // while it is idle: what the handler has said
-  time_point grace_ends_;  // once it is told
+  time_point grace_ends_;  // once is_told_
 };
 
 template <class Start, class Handler>

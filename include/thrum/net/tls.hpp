@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// TLS by OpenSSL 3. Not in thrum.hpp: who includes this file needs OpenSSL's headers and libraries
-// (CMake: thrum::tls; pkg-config: thrum openssl), nobody else does.
+// TLS by OpenSSL 3. Not in thrum.hpp: a program that includes this file needs OpenSSL's headers and
+// libraries (CMake: thrum::tls; pkg-config: thrum openssl); no other program does.
 //
 //   const auto context = net::tls_context::client();
 //   net::tls_conn c = net::tls_dial("example.org:443", context, 10s);
@@ -63,7 +63,7 @@ inline tls_conn tls_dial_until(std::string_view text, const tls_context& context
   return made;
 }
 
-/// The same; throws, with the text in the message.
+/// tls_dial_until that throws, with the text in the message.
 inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
                                time_point deadline, const dial_options& how = {}) {
   std::error_code error;
@@ -74,20 +74,20 @@ inline tls_conn tls_dial_until(std::string_view text, const tls_context& context
   return made;
 }
 
-/// The same without options.
+/// tls_dial_until without options.
 inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
                                time_point deadline, std::error_code& error) {
   return tls_dial_until(text, context, deadline, dial_options(), error);
 }
 
-/// The same with a timeout of any unit; 0 is none.
+/// tls_dial_until with a timeout of any unit in place of the deadline; 0 is none.
 template <class Rep, class Period, std::same_as<std::error_code>... Error>
 tls_conn tls_dial(std::string_view text, const tls_context& context,
                   std::chrono::duration<Rep, Period> timeout, Error&... error) {
   return tls_dial_until(text, context, net_detail::dial_deadline(net_detail::dial_timeout(timeout)),
                         dial_options(), error...);
 }
-/// The same until a stop: then std::errc::operation_canceled.
+/// tls_dial until a stop: then std::errc::operation_canceled.
 template <stop_condition Stop>
 tls_conn tls_dial(std::string_view text, const tls_context& context, const Stop& stop,
                   std::error_code& error) {

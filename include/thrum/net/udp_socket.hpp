@@ -99,7 +99,7 @@ class udp_socket {
   void multicast_loop(bool on, std::error_code& error);
 
 #if THRUM_EXCEPTIONS
-  /// The same for the text of an endpoint.
+  /// bind(endpoint) and connect(endpoint) for the text of an endpoint.
   static udp_socket bind(std::string_view text) { return bind(endpoint(text)); }
   static udp_socket connect(std::string_view text) { return connect(endpoint(text)); }
 #endif
@@ -113,7 +113,7 @@ class udp_socket {
   std::size_t send(std::span<const std::byte> bytes, std::error_code& error);
   std::size_t send(std::string_view text, std::error_code& error);
 
-  /// The same to any endpoint of its family; a socket that is not connected needs to be told.
+  /// As send(), to any endpoint of its family; needed where the socket is not connected.
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to);
   std::size_t send_to(std::string_view text, const endpoint& to);
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to, std::error_code& error);
@@ -125,7 +125,7 @@ class udp_socket {
   datagram recv_from(std::span<std::byte> buffer, std::error_code& error);
   datagram recv_from(std::span<char> buffer, std::error_code& error);
 
-  /// The same, of which only the size is told.
+  /// The next datagram, as recv_from; returns only its size.
   std::size_t recv(std::span<std::byte> buffer);
   std::size_t recv(std::span<char> buffer);
   std::size_t recv(std::span<std::byte> buffer, std::error_code& error);
@@ -141,7 +141,7 @@ class udp_socket {
   std::size_t recv_many(std::span<incoming> into);
   std::size_t recv_many(std::span<incoming> into, std::error_code& error);
 
-  // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
+  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is
   // done; `bytes`, `buffer` and `error` as there. To be included for these, if not by <thrum.hpp>:
   // <thrum/detail/start/stoppable.hpp>.
 
@@ -184,8 +184,8 @@ class udp_socket {
     return io_detail::until_stopped(*this, "recv_many", stop, call, error...);
   }
 
-  /// From `when` on every operation of that direction fails with errc::deadline_exceeded, also one
-  /// that waits, until it is moved. time_point::max(): never.
+  /// Sets the moment from which every operation of that direction fails with errc::deadline_exceeded, also
+  /// one that waits, until it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept { set_deadline(io::side::read, when); }
   void set_write_deadline(time_point when) noexcept { set_deadline(io::side::write, when); }
