@@ -80,8 +80,8 @@ void atomic_wait(const std::atomic<T>* object, std::type_identity_t<T> old) {
   sync_detail::wait_while_old(object, old, sched::no_deadline);
 }
 
-/// The same for at most a time, until a moment of any clock, or until a stop is requested; whether
-/// the value is another one. A cancellation point.
+/// atomic_wait for at most a time, until a moment of any clock, or until a stop is requested; returns
+/// whether the value is another one. A cancellation point.
 template <class T, class Rep, class Period>
 [[nodiscard]] bool atomic_wait_for(const std::atomic<T>* object, std::type_identity_t<T> old,
                                    std::chrono::duration<Rep, Period> time) {

@@ -81,8 +81,8 @@ class barrier {
   /// Blocks until the phase of the token is over. A cancellation point.
   void wait(arrival_token&& token) const { wait_for(token.phase_, sched::no_deadline); }
 
-  /// The same until a stop is requested; whether the phase is over. The arrival stays. A cancellation
-  /// point.
+  /// wait(token) until a stop is requested; returns whether the phase is over. The arrival stays. A
+  /// cancellation point.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(arrival_token&& token, const Stop& stop) const {
     return stop_detail::until_stopped(stop, [this, phase = token.phase_](std::int64_t deadline) {
@@ -101,7 +101,7 @@ class barrier {
     }
   }
 
-  /// The same until a stop is requested; whether the phase is over. The arrival stays.
+  /// arrive_and_wait() until a stop is requested; returns whether the phase is over. The arrival stays.
   template <stop_condition Stop>
   [[nodiscard]] bool arrive_and_wait(const Stop& stop) {
     return wait(arrive(), stop);
@@ -161,7 +161,7 @@ class barrier {
     }
   }
 
-  /// Nobody else can arrive now, so only waiters compete for the lock.
+  /// No participant can arrive now, so only waiters compete for the lock.
   void end_phase() {
     struct release_all {
       ~release_all() { of.begin_next_phase(); }

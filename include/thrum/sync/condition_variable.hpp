@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// condition_variable: wait, under a mutex, until somebody says that something has changed.
+// condition_variable: wait, under a mutex, for a notification that something has changed.
 //
 // A waiter links itself before it unlocks the mutex, and the list stays locked until it has left
 // its stack; so a caller that changes the condition under the mutex and notifies afterwards finds
@@ -216,7 +216,7 @@ THRUM_OUT_OF_LINE std::cv_status condition_variable::wait_until_ns(std::unique_l
   }
   const sched::wake_cause cause = wait_unlocked(*lock.mutex(), deadline);
   if constexpr (!THRUM_EXCEPTIONS) {
-    // It ends where it stands, and nobody would unlock for it.
+    // The goroutine ends right here, and no destructor would unlock for it.
     sched::exit_if_cancelled(cause);
   }
   lock.mutex()->lock();

@@ -85,12 +85,12 @@ class condition_variable_any {
       return wait_until_ns(lock, sched::no_deadline, stop);
     });
   }
-  /// The same of a context, whose deadline ends it too.
+  /// wait(lock, token, done) with a context, whose deadline ends it too.
   template <class Lock, stop_condition Stop, class Predicate>
   bool wait(Lock& lock, const Stop& stop, Predicate done) {
     return wait_stoppable(stop_detail::token_of(stop), done, [&](const std::stop_token& token) {
       const std::cv_status status = wait_until_ns(lock, stop_detail::deadline_of(stop), token);
-      // By another clock the deadline may not have come yet.
+      // A deadline by another clock may not have come yet.
       return stop_detail::is_over(stop) ? status : std::cv_status::no_timeout;
     });
   }

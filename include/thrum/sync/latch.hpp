@@ -90,7 +90,7 @@ class latch {
     }
   }
 
-  /// The same until a stop is requested; whether the count is zero. A cancellation point.
+  /// wait() until a stop is requested; returns whether the count is zero. A cancellation point.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) const {
     return try_wait() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
@@ -101,7 +101,8 @@ class latch {
   /// Lowers the count by n as count_down(), and blocks until it is zero. A cancellation point.
   void arrive_and_wait(std::ptrdiff_t n = 1);
 
-  /// The same until a stop is requested; whether the count is zero. It is lowered in any case.
+  /// arrive_and_wait(n) until a stop is requested; returns whether the count is zero. It is lowered in any
+  /// case.
   template <stop_condition Stop>
   [[nodiscard]] bool arrive_and_wait(std::ptrdiff_t n, const Stop& stop) {
     count_down(n);
@@ -123,7 +124,7 @@ class latch {
 
   [[noreturn]] [[gnu::cold]] static void throw_too_much();
 
-  /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
+  /// Takes the last n off the count. False: another caller has lowered it meanwhile.
   [[gnu::cold]] bool open(std::ptrdiff_t n) noexcept;
 
   /// Whether it is zero.

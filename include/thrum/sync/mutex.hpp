@@ -4,8 +4,8 @@
 // mutex: mutual exclusion that parks the goroutine, in eight bytes.
 //
 // State: one word.
-//   bit 0  locked    somebody holds the mutex
-//   bit 1  queue     somebody holds the list of waiters; see `queue_word`
+//   bit 0  locked    the mutex has an owner
+//   bit 1  queue     one caller holds the list of waiters; see `queue_word`
 //   bit 2  starving  a waiter has waited for more than 1 ms: ownership is handed over
 //   bit 3  woken     a waiter is awake and will try to lock: unlock need not wake another
 //   rest   the first waiter; its `last` is the last one, `next` leads from each to the next, and
@@ -15,9 +15,9 @@
 // Invariants
 //   MU1  the list and its links change only under the queue bit, and so does `linked`, which says
 //        whether a waiter is in the list.
-//   MU2  when the queue bit is dropped: the mutex is locked, or nobody waits, or a waiter is awake.
+//   MU2  when the queue bit is dropped: the mutex is locked, or no waiter is left, or a waiter is awake.
 //        So an unlock that finds the bit taken may leave the waking to its holder.
-//   MU3  in starving mode unlock never clears `locked` while somebody waits.
+//   MU3  in starving mode unlock never clears `locked` while there is a waiter.
 //   MU4  unlock does not touch the word after the exchange that lets another in: the next owner may
 //        destroy the mutex.
 //
@@ -29,7 +29,7 @@
 // Uncontended, lock and unlock cost one locked instruction each: `lock bts` and `lock cmpxchg`.
 //
 // Tried and rejected: `lock xadd` in unlock as in Go, which is 2 % faster, but has let others in
-// when it finds out that it has to wake somebody (MU4); a table of queues by address as in Go,
+// when it finds out that it has to wake a waiter (MU4); a table of queues by address as in Go,
 // which is a lock and a cache miss more for each waiter.
 //
 // Fences of [mu.word]: lock_slow.
@@ -97,7 +97,7 @@ class mutex {
                              stop, [this](std::int64_t deadline) { return lock_slow(deadline); });
   }
 
-  /// Releases it; the next owner may destroy it at once. usage_error if nobody holds it.
+  /// Releases it; the next owner may destroy it at once. usage_error if it is not locked.
   void unlock() {
     std::uintptr_t alone = queue_word::locked;
     // [mu.word >] release: our section, to the next owner; relaxed: unlock_slow's exchanges decide
@@ -284,7 +284,7 @@ THRUM_OUT_OF_LINE void queue_word::wake_waiter(waiter& first, bool granted) noex
   wake(first);
 }
 
-/// Worth spinning for? Only if the owner may run meanwhile and nobody else waits for our processor.
+/// Whether to spin: only if the owner may run meanwhile and no other goroutine waits for our processor.
 inline bool may_spin(const section& here) noexcept {
   auto* const m = here.m();
   return m != nullptr && m->scheduler->procs() > m->scheduler->idle.idle_ps() + 1 &&
@@ -324,7 +324,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
     }
     if ((w & queue_word::starving) == 0 && spins < spin_rounds && sync_detail::may_spin(here)) {
       if (!awake && (w & queue_word::woken) == 0 && queue_word::head(w) != nullptr) {
-        // relaxed: only tells unlock that somebody is awake
+        // relaxed: only tells unlock that a waiter is awake
         awake = word.compare_exchange_weak(w, w | queue_word::woken, relaxed, relaxed);
       }
       for (int i = 0; i < spin_pauses; ++i) {

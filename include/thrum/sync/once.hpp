@@ -28,7 +28,7 @@ class once_flag {
 
   enum class state : std::uint8_t { fresh, running, done };
 
-  /// True: the caller is to do it, and end() afterwards. Blocks while somebody else does.
+  /// True: the caller is to do it, and end() afterwards. Blocks while another caller does.
   [[gnu::cold]] bool begin() noexcept;
 
   void end(state then) noexcept;

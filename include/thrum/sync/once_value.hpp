@@ -24,7 +24,7 @@ namespace thrum { inline namespace THRUM_ABI {
 ///   thrum::once_value table([] { return read_table("names"); });
 ///   ... table.get().find(name) ...
 ///
-/// From Go's sync.OnceValue. For a function without a result, it is sync.OnceFunc.
+/// Source: Go's sync.OnceValue; for a function without a result, sync.OnceFunc.
 template <class F>
 class once_value {
  public:

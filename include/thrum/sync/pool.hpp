@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// pool: values that are expensive to make, kept for whoever needs one next.
+// pool: values that are expensive to make, kept for the next caller that needs one.
 //
-// Each processor has a shelf of its own, so that those who use the pool do not meet: a lock that
-// nobody else takes, in a cache line of its own. Who finds its shelf empty looks at the others
-// before a value is made. Threads outside of any runtime share the shelves.
+// Each processor has a shelf of its own, so that callers on different processors do not meet: it has a
+// lock that others seldom take, in a cache line of its own. A caller that finds its shelf empty looks at
+// the others before a value is made. Threads outside of any runtime share the shelves.
 //
 // What is not used goes. Each shelf has two lists. Once in a while what was put back since the last
 // time becomes old, and what was old already is destroyed: so a value that lies unused is gone after
 // two turns, and what is in use all the time is never made anew. Go turns at each collection of
-// garbage; here the one who puts back a value does, when it is time. Values are made and destroyed
+// garbage; here a caller that puts back a value does, when it is time. Values are made and destroyed
 // without a lock.
 //
 // Source: Go, src/sync/pool.go, from its documentation.
@@ -72,10 +72,10 @@ struct default_maker {
 
 }  // namespace sync_detail
 
-/// Values of type T that are used again: buffers, encoders. What get() gives goes back when its
-/// handle is destroyed, in whatever state it was left. A value that nobody has used for a while is
-/// destroyed. All members may be called from any goroutine and any thread at the same time; the pool
-/// must outlive the handles.
+/// Values of type T that are used again: buffers, encoders. What get() gives goes back when its handle is
+/// destroyed, in whatever state it was left. A value that no caller has used for a while is destroyed. All
+/// members may be called from any goroutine and any thread at the same time; the pool must outlive the
+/// handles.
 ///
 /// When not to use: for what must not be lost, or of which there may be only so many: see
 /// counting_semaphore and chan.
@@ -138,7 +138,7 @@ class pool {
   pool& operator=(const pool&) = delete;
   ~pool() { destroy(shelves_.take_all()); }
 
-  /// A value that somebody has put back, this processor's last one first; or a new one, and what
+  /// A value that was put back, this processor's last one first; if there is none, a new one, and what
   /// making it throws. Does not block.
   handle get() {
     if (auto* const found = static_cast<item*>(shelves_.take())) {

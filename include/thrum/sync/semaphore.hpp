@@ -170,7 +170,7 @@ class counting_semaphore {
       std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
       do {
         ours = count < 0;
-        // relaxed: gives back what nobody has released
+        // relaxed: gives back a claim that no release has met
       } while (ours && !count_.compare_exchange_weak(count, count + 1, relaxed, relaxed));
       if (ours) {
         waiters_.remove(point);

@@ -5,17 +5,17 @@
 //
 // State: one word.
 //   bit 0  written   a writer holds it
-//   bit 1  queued    somebody waits: all others go through the lists, under lock_
+//   bit 1  queued    there are waiters: all others go through the lists, under lock_
 //   rest   number of readers that hold it
 //
 // Invariants
-//   SX1  the lists change only under lock_; `queued` is set exactly while one of them is not empty,
-//        whenever nobody holds lock_.
+//   SX1  the lists change only under lock_; whenever lock_ is free, `queued` is set exactly while one
+//        of them is not empty.
 //   SX2  while `queued` is set, the word loses readers, but not the last one, by unlock_shared, and
 //        changes otherwise only under lock_.
 //   SX3  ownership is handed over: a waiter that is taken from a list holds the mutex from then on.
-//   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if
-//        anybody waits, somebody holds it.
+//   SX4  whenever lock_ is free: if readers wait, a writer holds the mutex or waits; if there is a
+//        waiter, a reader or a writer holds the mutex.
 //   SX5  an unlock touches nothing of the mutex once another can get in, which may destroy it: the
 //        last one hands over to those that wait, or leaves without lock_.
 //
@@ -59,14 +59,14 @@ class shared_mutex {
 
   // ---- writers ----
 
-  /// Blocks until nobody else holds the mutex.
+  /// Blocks until no reader and no other writer holds the mutex, and takes it.
   void lock() {
     if (!try_lock()) [[unlikely]] {
       wait_to_write(sched::no_deadline);
     }
   }
 
-  /// Takes the mutex if nobody holds it. Does not block.
+  /// Takes the mutex if no reader and no writer holds it. Does not block.
   [[nodiscard]] bool try_lock() noexcept {
     std::uint64_t free = 0;
     // [sx.word <] acquire: the sections of those that held it before; relaxed: it is not ours
@@ -175,7 +175,7 @@ class shared_mutex {
 
   bool nobody_waits() const noexcept { return readers_.empty() && writers_.empty(); }
 
-  /// Sets `queued`, or takes the mutex if it became free and nobody waits. Caller holds lock_; if
+  /// Sets `queued`, or takes the mutex if it became free and there is no waiter. Caller holds lock_; if
   /// this returns true, the mutex is the caller's.
   bool take_or_announce(std::uint64_t unless, std::uint64_t taken) noexcept;
 
@@ -191,8 +191,8 @@ class shared_mutex {
 
   [[gnu::cold]] void unlock_slow(std::uint64_t word);
 
-  /// Gives back our share of the word while somebody waits. False, with nothing done, if nobody
-  /// does any more: then lock_, too, must be let go before the share (SX5).
+  /// Gives back our share of the word while there are waiters. False, with nothing done, if there are none
+  /// any more: then lock_, too, must be let go before the share (SX5).
   [[gnu::cold]] bool leave(std::uint64_t share, bool readers_first) noexcept;
 
   /// A writer that gives up may have kept readers waiting.
@@ -260,7 +260,7 @@ THRUM_OUT_OF_LINE void shared_mutex::settle_locked(bool readers_first,
   std::uint64_t n = 0;                       // readers that wait, once they are counted
   for (;;) {
     if (nobody_waits()) {
-      // relaxed: nobody is left to be told
+      // relaxed: no waiter is left to publish to
       if (word_.compare_exchange_weak(word, word & ~queued, relaxed, relaxed)) {
         return;
       }

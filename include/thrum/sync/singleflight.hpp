@@ -6,7 +6,7 @@
 //
 // A flight is what the calls for one key share. It stands in the table while its function runs, and
 // lives as long as one of them looks at it. Calls join it, and it leaves the table, under the
-// table's mutex: so nobody joins one that has ended.
+// table's mutex: so no call joins one that has ended.
 //
 // If the call that runs the function is unwound by goroutine_exit, there is no result, and the
 // others have no reason to end: the first of those that wait runs its own function, and the rest
@@ -69,8 +69,8 @@ class singleflight {
     return *fly_or_wait(key, f, [](const latch& ended) { return ended.wait(), true; });
   }
 
-  /// The same, unless a stop is requested while it waits for the function of another call: then none.
-  /// Its own function is not ended by it.
+  /// do_(key, f), unless a stop is requested while it waits for the function of another call: then no
+  /// result. A stop does not end its own function.
   template <class F, stop_condition Stop>
   [[nodiscard]] std::optional<result> do_(const Key& key, F&& f, const Stop& stop) {
     return fly_or_wait(key, f, [&](const latch& ended) { return ended.wait(stop); });

@@ -14,8 +14,8 @@
 // Tried and rejected: a place for the first waiter, claimed by the exchange that counts it, which
 // needs no lock. Of ten locked instructions for go() and wait(), one at a time, eight remain, or
 // seven if the last done() looks before it counts; the time stays as it was (66 ns, five runs in
-// turns), since nobody else wants the line. And a group that is used again before every wait() has
-// returned, which is an error that does no harm now, could lose a waiter.
+// turns), since no other processor wants the line. And a group that is used again before every wait()
+// has returned, which is an error that does no harm now, could lose a waiter.
 //
 // Source: Go's sync.WaitGroup, with a list of waiters in place of its semaphore.
 #ifndef THRUM_SYNC_WAIT_GROUP_HPP
@@ -60,8 +60,8 @@ class wait_group {
     }
   }
 
-  /// Adds n to the count; a negative one subtracts. usage_error, and the count as it was, if it
-  /// would become negative or if it is raised from zero while somebody waits. Does not block.
+  /// Adds n to the count; a negative one subtracts. If the count would become negative, or is raised from
+  /// zero while a wait() blocks: usage_error, and the count as it was. Does not block.
   void add(int n = 1) {
     using namespace base::orders;
     const auto delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
@@ -94,20 +94,20 @@ class wait_group {
   /// Blocks until the count is zero. A cancellation point.
   void wait() { wait_until_ns(sched::no_deadline); }
 
-  /// The same for at most a time; whether the count was zero. A cancellation point.
+  /// wait() for at most a time; returns whether the count was zero. A cancellation point.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until_ns(time_detail::deadline_after(time));
   }
 
-  /// The same until a moment of any clock.
+  /// wait() until a moment of any clock; returns whether the count was zero. A cancellation point.
   template <class Clock, class Duration>
   [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> when) {
     return time_detail::retry_until(
         when, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
   }
 
-  /// The same until a stop is requested; whether the count was zero. A cancellation point.
+  /// wait() until a stop is requested; returns whether the count was zero. A cancellation point.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) {
     return stop_detail::until_stopped(
@@ -124,7 +124,7 @@ class wait_group {
           std::forward<F>(f), std::forward<Args>(args)...);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// go(f, args...) on the runtime `where`, from any thread.
   template <class F, class... Args>
   void go(runtime& where, F&& f, Args&&... args) {
     start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },

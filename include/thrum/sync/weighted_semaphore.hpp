@@ -7,7 +7,7 @@
 //
 // Invariants
 //   WS1  permits are given to waiters from the front of the list only, and to a newcomer only if
-//        nobody waits: many small requests cannot overtake a large one.
+//        there is no waiter: many small requests cannot overtake a large one.
 //   WS2  when lock_ is dropped, the first waiter wants more than is free; or a waiter that has given
 //        up is on its way to serve those behind it.
 //   WS3  max_ - free_ are taken. free_ is negative while more are than max_ has been lowered to.
@@ -63,8 +63,7 @@ class weighted_semaphore {
   /// cancellation point.
   void acquire(std::ptrdiff_t n = 1) { acquire_until(n, sched::no_deadline); }
 
-  /// Takes n permits if they are free and nobody waits. Does not block. usage_error if n is
-  /// negative.
+  /// Takes n permits if they are free and no caller waits. Does not block. usage_error if n is negative.
   [[nodiscard]] bool try_acquire(std::ptrdiff_t n = 1);
 
   /// As acquire, within a time; whether it took them. A cancellation point.
