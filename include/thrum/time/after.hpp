@@ -14,8 +14,8 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// A channel that is ready once, `time` from now, and then gives that moment. Costs nothing while
-/// nobody waits, and is freed with its last handle.
+/// A channel that is ready once, `time` from now, and then gives that moment. Costs nothing while no
+/// receiver waits, and is freed with its last handle.
 template <class Rep, class Period>
 [[nodiscard]] recv_chan<time_point> after(std::chrono::duration<Rep, Period> time) {
   return timer(time).chan();

@@ -4,8 +4,8 @@
 // rate_limiter: so many events a second, and no more than so many at once.
 //
 // A bucket of tokens, which fills at the rate up to the burst; an event takes one. Nothing runs for
-// it: the bucket is filled by the time that has passed whenever somebody looks. A reservation takes
-// tokens that are not there yet, and the bucket owes them: so who comes later waits for longer, and
+// it: each call that looks at the bucket fills it by the time that has passed. A reservation takes
+// tokens that are not there yet, and the bucket owes them: so a later caller waits for longer, and
 // waiters act in the order in which they came.
 //
 // Source: golang.org/x/time/rate, from its documentation.
@@ -51,8 +51,8 @@ class [[nodiscard]] rate_reservation {
   /// How long the caller has to wait from now on before it acts; 0 if it need not.
   std::chrono::nanoseconds delay() const noexcept;
 
-  /// Gives back what was reserved, as far as nobody has reserved behind it, if its time has not come
-  /// yet. There is no reservation afterwards.
+  /// If its time has not come yet, gives back what was reserved, less what others have reserved behind it.
+  /// There is no reservation afterwards.
   void cancel() noexcept;
 
  private:
@@ -91,11 +91,11 @@ class rate_limiter {
   [[nodiscard]] bool allow(std::size_t n = 1) noexcept;
 
   /// Waits until n events may happen. usage_error if n is above the burst, or the rate is too low
-  /// for them ever to happen. A cancellation point; who is cancelled gives its place back.
+  /// for them ever to happen. A cancellation point; a caller that is cancelled gives its place back.
   void wait(std::size_t n = 1);
 
-  /// The same, unless a stop is requested; whether they may happen. `stop` is a std::stop_token or a
-  /// context. Of a context with a deadline before they may, returns false at once.
+  /// wait(n), unless a stop is requested; returns whether they may happen. `stop` is a std::stop_token or a
+  /// context. If a context's deadline is before they may happen, returns false at once.
   template <class Stop>
   requires requires(const Stop& stop) { on_done(stop); }
   [[nodiscard]] bool wait(std::size_t n, const Stop& stop) {
@@ -114,8 +114,8 @@ class rate_limiter {
     return is_due && place.keep();
   }
 
-  /// The same, unless they may not happen within a time, or until a moment of any clock: then false,
-  /// at once. A cancellation point.
+  /// wait(n), but returns false at once if they may not happen within a time, or until a moment of any
+  /// clock. A cancellation point.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::size_t n, std::chrono::duration<Rep, Period> time) {
     return wait_no_longer_than(n, time_detail::deadline_after(time));
@@ -130,7 +130,7 @@ class rate_limiter {
 
   /// Events a second.
   double rate() const noexcept;
-  /// From now on. Places that are taken stay as they are. usage_error as when it is made.
+  /// Sets the rate from now on. Places that are taken stay as they are. usage_error as when it is made.
   void rate(double per_second);
   /// As rate(per_second), by the time between two events.
   template <class Rep, class Period>
@@ -140,7 +140,7 @@ class rate_limiter {
 
   /// How many may happen at once.
   std::size_t burst() const noexcept;
-  /// From now on.
+  /// Sets the burst from now on.
   void burst(std::size_t events) noexcept;
 
   /// How many may happen now; below zero while places are taken.

@@ -5,11 +5,10 @@
 //
 // A timer with a channel is that channel with a clock (chan/base.hpp): nothing is armed, nothing is
 // buffered, and what is received is the time at which it was due. Hence what Go promises since 1.23
-// costs nothing here: no stale value after stop() or reset(), and a timer that nobody holds is
-// freed.
+// costs nothing here: no stale value after stop() or reset(), and a timer without handles is freed.
 //
-// A timer with a function needs somebody to call it: func_timer stands in a P's heap while it is
-// armed. Its references: one for each handle, one for the entry in the heap, which passes on to the
+// The function of a timer needs a caller: func_timer stands in a P's heap while it is armed. Its
+// references: one for each handle, one for the entry in the heap, which passes on to the
 // goroutine that runs the function.
 //   FT1  arming and stopping happen under lock_; firing does not take it.
 //   FT2  the last reference is never dropped by fire(): the heap still writes to the timer after
@@ -91,7 +90,7 @@ class func_timer : public basic_timer<traits> {
   /// Arms it anew; as stop(). usage_error if its runtime has stopped.
   bool reset(std::int64_t due);
 
-  /// The same; false if its runtime has stopped.
+  /// As reset(due), but returns false if its runtime has stopped.
   bool try_reset(std::int64_t due, bool& was_armed) noexcept;
 
  protected:
@@ -130,7 +129,7 @@ class func_timer : public basic_timer<traits> {
   /// creator calls call_.
   void start_late() noexcept;
 
-  /// Of a timer that is not armed an entry may be left, in a heap that goes with the runtime.
+  /// If a timer that is not armed has left an entry in a heap of its runtime, takes it out.
   void leave_heap() noexcept;
 
   bool rearm(std::int64_t due) noexcept;
@@ -145,8 +144,8 @@ class func_timer : public basic_timer<traits> {
   spin_lock lock_{lock_rank::timer};
 };
 
-/// A function of ours that derives from this is told by discarded() if the runtime ends before it
-/// is called.
+/// If the runtime ends before it calls a function of ours that derives from this, it calls the function's
+/// discarded().
 struct told_of_discard {};
 
 template <class F>
@@ -216,8 +215,8 @@ class func_timer_handle {
 namespace thrum { inline namespace THRUM_ABI {
 
 /// One moment in the future: a shared handle, cheap to copy. All members may be called from any
-/// goroutine and any thread. A timer that nobody holds any more, nor its channel, is freed; one
-/// made by after_func is kept until it has fired or was stopped.
+/// goroutine and any thread. A timer is freed once no handle of it or of its channel is left; one made by
+/// after_func is kept until it has fired or was stopped.
 ///
 /// When not to use: to bound a wait, the timed forms (recv_for, on_timeout) are shorter and
 /// cheaper.
@@ -239,9 +238,9 @@ class timer {
   /// Whether this is a timer at all.
   bool is_set() const noexcept { return channel_ || function_.get() != nullptr; }
 
-  /// Stops it. True: it had not come to its moment, or nobody had received that yet; nobody will.
-  /// For a timer of after_func: the function will not be called; false says that it has been
-  /// started, not that it has ended. usage_error for no timer.
+  /// Stops it. True: it had not come to its moment, or no receiver had taken that yet; none will. For a
+  /// timer of after_func: the function will not be called; false says that it has been started, not that it
+  /// has ended. usage_error for no timer.
   bool stop() const;
 
   /// Sets it to `time` from now, whatever it was before; returns what stop() would have.
@@ -284,7 +283,7 @@ timer after_func(runtime& where, std::chrono::duration<Rep, Period> time, F&& f)
   }
 }
 
-/// The same on the current runtime. usage_error outside of one.
+/// after_func(where, time, f) on the current runtime. usage_error outside of one.
 template <class Rep, class Period, class F>
 timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
   runtime* const own = runtime::current();
@@ -329,7 +328,7 @@ THRUM_OUT_OF_LINE void timer_channel::take_tick(chan_clock& clock, void* slot,
     self.when = no_deadline;
     return;
   }
-  // Ticks that nobody has taken are dropped.
+  // Ticks that no receiver has taken are dropped.
   const std::int64_t due = self.when + (now - self.when) / self.period_ * self.period_;
   self.when = due < latest_moment - self.period_ ? due + self.period_ : latest_moment;
 }
