@@ -13,11 +13,11 @@
 //     assert(c.cancelled());
 //   });
 //
-// A bubble is a runtime of its own whose clock stands while anything can run, and jumps to the next
+// A bubble is a runtime of its own. Its clock stands while any goroutine can run, and jumps to the next
 // timer when every goroutine is durably blocked: on a channel, a select, a sleep, a condition, a
-// wait_group, a join, a lock with a deadline. Not durably blocked are goroutines that wait for a mutex
-// without one or for a descriptor, or
-// are inside blocking(): somebody outside may end that, so the clock waits.
+// wait_group, a join, a lock with a deadline. A goroutine is not durably blocked while it waits for a mutex
+// without a deadline or for a descriptor, or is inside blocking(): code outside of the bubble may end
+// that, so the clock waits.
 //
 // It does not wait for what comes from outside over a channel, a condition or a join: receive that
 // inside blocking(). When f has returned, time stands: goroutines that can run do so, to their ends or
@@ -79,7 +79,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace testing {
 
 /// How a bubble is made.
 struct bubble_options {
-  /// Of its runtime: one processor unless they say otherwise.
+  /// The settings of its runtime: one processor unless they say otherwise.
   options runtime = {};
   /// What decides the order of goroutines that wake together. None: what THRUM_BUBBLE_SEED says, else
   /// another one each time.
@@ -155,13 +155,13 @@ auto bubble(const bubble_options& how, F&& f) -> go_detail::task_result<F> {
   }
 }
 
-/// The same with the settings of its runtime alone.
+/// bubble(how, f) with the settings of its runtime alone.
 template <class F>
 auto bubble(options settings, F&& f) -> go_detail::task_result<F> {
   return bubble(bubble_options{std::move(settings), {}}, std::forward<F>(f));
 }
 
-/// The same with one processor and the other settings as by default.
+/// bubble(how, f) with one processor and the other settings as by default.
 template <class F>
 auto bubble(F&& f) -> go_detail::task_result<F> {
   return bubble(bubble_options(), std::forward<F>(f));
@@ -293,7 +293,7 @@ THRUM_OUT_OF_LINE void run_bubble(const testing::bubble_options& how, void (*cal
   using state = virtual_clock::state;
   traits::virtual_now().store(&now_here, relaxed);  // relaxed: always the same value
   virtual_clock clock;
-  clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
+  clock.now.store(os::now(), relaxed);  // relaxed: no other thread knows it yet
   clock.seed = how.seed ? *how.seed : choose_seed();
   options settings = how.runtime;
   settings.procs = settings.procs == 0 ? 1 : settings.procs;

@@ -29,12 +29,12 @@
 //   their way; so many bytes as fake_net_options::buffer may be under way or unread. One that is lost
 //   arrives later, by 200 ms and a round trip, then by twice as much: nothing is lost for the reader. Where
 //   a link is cut, segments wait for heal(), and the writer gives up after fake_net_options::give_up.
-//   Making a connection takes a round trip, and is tried again after 1, 2, 4 s and so on. A close is told
-//   to the peer as TCP would: by an end if all was read, else by a reset.
+//   Making a connection takes a round trip, and is tried again after 1, 2, 4 s and so on. A close ends the
+//   peer's stream as with TCP: by an end if all was read, else by a reset.
 //
 // Datagrams
 //   get lost, come twice, overtake each other, or go to a socket that is bound by then. No errors come
-//   back for those that nobody gets. Sockets hold 208 KiB each.
+//   back for datagrams that no socket gets. Sockets hold 208 KiB each.
 //
 // Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else it is included by
 // itself.
@@ -100,20 +100,21 @@ class fake_net {
     });
   }
 
-  /// From now on packets between these hosts travel so, in both directions; what is under way goes on.
+  /// Sets how packets between these hosts travel from now on, in both directions; what is under way goes
+  /// on.
   void set_link(std::string_view one, std::string_view other, const fake_link& how);
-  /// The same for one direction.
+  /// set_link for one direction.
   void set_link_one_way(std::string_view from, std::string_view to, const fake_link& how);
 
   /// Nothing gets from one to the other from now on, nor back, and what is under way is lost.
   void cut(std::string_view one, std::string_view other);
-  /// The same for one direction.
+  /// cut for one direction.
   void cut_one_way(std::string_view from, std::string_view to);
   /// cut() between each of some hosts and each of others.
   void partition(const std::vector<std::string>& some, const std::vector<std::string>& others);
   /// Ends what cut() has begun, in both directions; streams go on.
   void heal(std::string_view one, std::string_view other);
-  /// The same for all hosts.
+  /// heal between all hosts.
   void heal();
 
   /// What went over it up to now.
