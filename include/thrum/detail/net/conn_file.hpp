@@ -107,7 +107,7 @@ THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
     if (seen < 0) {
       return seen;
     }
-    // In case somebody else takes it first.
+    // blocking(): another reader of the file may take it first.
     const os::io_result got = blocking([&] { return os::read(file, piece.data(), piece.size()); });
     if (got != os::would_block) {
       return got;

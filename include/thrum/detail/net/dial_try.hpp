@@ -24,8 +24,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
-/// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those
-/// that follow with the same one.
+/// Ends a dial that is under way, on behalf of another goroutine: it fails with deadline_exceeded, and so
+/// do later dials with the same dial_end.
 class dial_end {
  public:
   /// While a socket connects.
@@ -37,7 +37,7 @@ class dial_end {
         of_->connecting(&socket, nullptr);
       }
     }
-    /// The same for one of another network.
+    /// `of` may be null. While this exists, end() ends `other`, a dial in another network.
     scope(dial_end* of, other_dial& other) : of_(of) {
       if (of_ != nullptr) {
         of_->connecting(nullptr, &other);
@@ -162,8 +162,8 @@ inline time_point now_of_deadlines() noexcept {
 inline conn dial_one(const endpoint& where, const endpoint& local, time_point deadline,
                      std::error_code& error, dial_end* ended = nullptr) {
   conn made = dial_once(where, local, deadline, error, ended);
-  // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
-  // with itself. While that lives, the next try gets another port, and its answer.
+  // If no socket listens, and the system chooses the very port for our end, TCP connects the socket with
+  // itself. While that connection lives, the next try gets another port, and its answer.
   if (!error && is_internet(where) && made.local() == made.remote()) {
     made = dial_once(where, local, deadline, error, ended);
   }

@@ -32,7 +32,8 @@ enum class endpoint_error {
 /// See endpoint_category().
 class endpoint_category_type final : public std::error_category {
  public:
-  /// By which all shared objects of the process find the same one: errors compare equal.
+  /// The name by which all shared objects of the process find one and the same category: errors compare
+  /// equal.
   static constexpr std::string_view process_name = "net::endpoint_category";
 
   const char* name() const noexcept override { return "endpoint"; }

@@ -71,8 +71,8 @@ class dial_race {
     std::error_code error;
   };
 
-  /// There is room for all outcomes: a try that is too late leaves its connection in a channel
-  /// that nobody reads any more, and is closed with it.
+  /// There is room for all outcomes: a try that is too late leaves its connection in a channel that has no
+  /// receiver any more. The connection is closed with the channel.
   explicit dial_race(std::size_t tries) : outcomes_(tries) { ends_.reserve(tries); }
   dial_race(const dial_race&) = delete;
   dial_race& operator=(const dial_race&) = delete;
@@ -104,7 +104,7 @@ class dial_race {
  private:
   void start_try(const endpoint& where, const endpoint& local, time_point deadline) {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
-    // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
+    // No caller waits for a try: what it needs of the caller's network, which may be gone when it begins,
     // goes with it.
     base::owner<other_dial> begun;
     if (network* const other = network_of_caller()) {

@@ -10,8 +10,8 @@
 //
 // The parts
 //   A look-up is one question and, later, its answer. A caller that asks what another one is asking
-//   already shares that look-up. All askers and the thread that works on it own it together, so
-//   nobody's end can take it from the others.
+//   already shares that look-up. All askers and the thread that works on it own it together, so an
+//   owner that ends does not take it from the others.
 //   The threads take look-ups from a queue, in the order in which they came. There is one for each
 //   look-up up to a limit. One that finds the queue empty waits for a moment (a name of /etc/hosts
 //   takes 3 us, and a thread for it 30 to 60), and ends: so a runtime can still see that nothing
@@ -108,13 +108,13 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
  private:
   friend class basic_look_ups<System>;
 
-  /// By one thread.
+  /// Asks the system's resolver. Called by one thread.
   void work() noexcept {
     const char* const service = question_.c_str() + question_.find('\0') + 1;
     returned_ = System::ask(question_.c_str(), *service != '\0' ? service : nullptr, &list_);
     cause_ = os::resolver_cause(returned_);
     if (returned_ != 0) {
-      list_ = nullptr;  // nobody says what stands there after a failure
+      list_ = nullptr;  // undefined after a failure
     }
   }
 
@@ -318,7 +318,7 @@ class basic_look_ups {
   condition_variable changed_;  // for threads: there is something in the queue
   // -- under the mutex --
   std::unordered_map<std::string, std::shared_ptr<look_up>> known_;  // not answered yet
-  base::intrusive_list<look_up> queue_;  // those of them that nobody works on
+  base::intrusive_list<look_up> queue_;  // those of them that no thread works on
   std::size_t queued_ = 0;               // its size
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;  // of these, that wait for the queue

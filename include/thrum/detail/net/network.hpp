@@ -97,14 +97,14 @@ class network {
   network(const network&) = delete;
   network& operator=(const network&) = delete;
 
-  /// From where the caller is. `local` may be none.
+  /// Begins to connect, from the host that the caller is on. `local` may be none.
   virtual base::owner<other_dial> dial(const net::endpoint& where, const net::endpoint& local) = 0;
   virtual base::owner<other_listener> listen(const net::endpoint& where, int backlog,
                                              os::io_result& result) = 0;
   /// `connected`: `where` is the other end.
   virtual base::owner<other_datagrams> datagrams(const net::endpoint& where, bool connected,
                                                  os::io_result& result) = 0;
-  /// Of a name and, if it was a number, a port; `service` else.
+  /// The endpoints of a name, with `port` if the service was a number, else with that of `service`.
   virtual std::vector<net::endpoint> look_up(std::string_view host,
                                              std::optional<std::uint16_t> port,
                                              std::string_view service, std::error_code& error) = 0;

@@ -28,7 +28,8 @@ enum class resolve_error {
 /// See resolver_category().
 class resolver_category_type final : public std::error_category {
  public:
-  /// By which all shared objects of the process find the same one: errors compare equal.
+  /// The name by which all shared objects of the process find one and the same category: errors compare
+  /// equal.
   static constexpr std::string_view process_name = "net::resolver_category";
 
   const char* name() const noexcept override { return "resolver"; }

@@ -58,12 +58,12 @@ THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
                                              std::string_view operation,
                                              const io::descriptor& socket);
 
-/// The same for one whose ends are known; each may be none.
+/// throw_socket for a socket whose ends are known; each may be none.
 [[noreturn]] [[gnu::cold]] void throw_between(const std::error_code& error,
                                               std::string_view operation, const endpoint& local,
                                               const endpoint& remote);
 
-/// The same for one that was meant for an endpoint.
+/// throw_socket for a socket that was meant for an endpoint.
 [[noreturn]] [[gnu::cold]] void throw_endpoint(const std::error_code& error,
                                                std::string_view operation, const endpoint& where);
 

@@ -4,21 +4,21 @@
 // tls_conn: TLS over a connection, by OpenSSL 3. To be included by net/tls.hpp.
 //
 // Locks
-//   OpenSSL's object is one for both directions, and stands under `lock`, which nobody holds while
-//   waiting: it turns bytes into bytes in memory (tls_session.hpp). Who reads has the turn `reading`,
-//   who writes the turn `writing`, and keeps it while the connection is waited for; the handshake has
-//   both. Waiting for a turn ends when its owner's wait does, which deadlines, close() and the end of
-//   the runtime see to, or with the stop of the call that waits. Order: reading, writing, lock.
+//   OpenSSL's object is one for both directions. It stands under `lock`, which no caller holds while it
+//   waits: the object turns bytes into bytes in memory (tls_session.hpp). A reader has the turn `reading`,
+//   a writer the turn `writing`, and keeps it while it waits for the connection; the handshake has both. A
+//   wait for a turn ends when its owner's wait does, which deadlines, close() and the end of the runtime
+//   see to, or with the stop of the call that waits. Order: reading, writing, lock.
 //
 // What a read has to send
-//   The answer to a change of keys, or an alert. It is sent if it can be at once and nobody writes;
-//   else the next write sends it first, which is what RFC 8446 (section 4.6.3) asks for.
+//   The answer to a change of keys, or an alert. If no writer has its turn, the read sends as much as it
+//   can at once; the next write sends the rest first, which is what RFC 8446 (section 4.6.3) asks for.
 //
 // A write that is cut short, by a deadline for example, has made records of which some are not sent.
 //   They lie in `sending`, and the next write goes on with them: the stream stays whole. (Go's
 //   crypto/tls takes it for broken then.)
 //
-// Who receives
+// Which goroutine receives
 //   A write needs input where the peer has sent a part of a message (a ticket, a change of keys): OpenSSL
 //   reads the rest before it writes. So what the connection has is received for both directions:
 //   one goroutine receives at a time, `receives` under the lock says for which direction, and others
@@ -123,7 +123,7 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
     });
   }
   void handshake(std::error_code& error);
-  /// The same until a stop: then std::errc::operation_canceled; a later call goes on with it.
+  /// handshake() until a stop: then std::errc::operation_canceled; a later call goes on with it.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   void handshake(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return handshake(code), 0; };
@@ -153,8 +153,8 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   /// later. Tells the peer, if that can be done at once. Closing again does nothing.
   void close() noexcept;
 
-  /// From `when` on, reading and writing fail with errc::deadline_exceeded, also those that wait, also
-  /// if there is data, until it is moved: then they go on. time_point::max(): never.
+  /// Sets the moment from which reading and writing fail with errc::deadline_exceeded, also calls that
+  /// wait, also if there is data, until it is moved: then they go on. time_point::max(): never.
   void set_deadline(time_point when) noexcept {
     set_read_deadline(when);
     set_write_deadline(when);
@@ -171,8 +171,8 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   std::string server_name() const;
   /// Whether the handshake was short, from a session that both sides had before.
   bool resumed() const;
-  /// What a read would give without looking at the connection: it was received with something else.
-  /// Who waits with the connection alone must see that this is 0.
+  /// What a read would give without looking at the connection: it was received with something else. A
+  /// caller that waits with the connection alone must see that this is 0.
   std::size_t buffered() const;
 
   /// The connection below: for its options, not for reading and writing. There must be one.
@@ -181,8 +181,8 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   endpoint local() const noexcept { return state_ ? state_->transport->local() : endpoint(); }
   endpoint remote() const noexcept { return state_ ? state_->transport->remote() : endpoint(); }
 
-  /// OpenSSL's object, for what else it knows (the peer's certificate), while nobody reads or writes.
-  /// Null if there is none. It stays the connection's.
+  /// OpenSSL's object, for what else it knows (the peer's certificate), while no call reads or writes. Null
+  /// if there is none. It stays the connection's.
   ::SSL* native_session() const noexcept { return state_ ? state_->session.native() : nullptr; }
 
   /// Whether it holds a connection, open or closed.
@@ -234,7 +234,7 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
     std::uint64_t news_count = 0;  // receives that have ended, deadlines that were moved, closes
     condition_variable news;
 
-    // Who writes: records, and how much of them is sent.
+    // The writer's: records, and how much of them is sent.
     std::vector<std::byte> sending;
     std::size_t sent = 0;
 
@@ -274,7 +274,7 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   /// With the lock: the deadline of a receive.
   static time_point deadline_of(const state& s, direction whose) noexcept;
 
-  // Of a writer, with its turn.
+  // Called by a writer, with its turn.
   /// With the lock: what the session wants to send is to be sent next. False: it still has something.
   static bool take_output(state& s) noexcept;
   /// With the lock, after take_output: that, and more records, are to be sent next. wants_input: no
@@ -288,10 +288,10 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
 
   /// Without the lock: whether both have agreed; else an error, or none: it takes a wait.
   static bool agree_at_once(state& s, std::error_code& error);
-  /// Of a reader, with its turn.
+  /// Whether both have agreed, as agree_at_once. Called by a reader, with its turn.
   static bool has_agreed_at_once(state& s, std::error_code& error);
 
-  /// Of a reader, without the lock.
+  /// Called by a reader, without the lock.
   static void send_what_reading_made(state& s) noexcept;
 
   /// Fills the pieces, one after the other, as far as the session has something.

@@ -60,13 +60,13 @@ struct tls_options {
   std::string certificate{};
   /// Its private key. Empty: it stands beside the certificate.
   std::string key{};
-  /// Of an encrypted key.
+  /// The password of an encrypted key.
   std::string key_password{};
   /// The certificates that are trusted, or a folder with hashed names of some (openssl rehash).
   /// Empty: those that the system trusts, which SSL_CERT_FILE and SSL_CERT_DIR replace.
   std::string trust{};
-  /// A client's: whether the server must prove that it is who it should be. Without that anybody on
-  /// the way can read and change everything.
+  /// A client's: whether the server must prove that it is the one that was asked for. Without that an
+  /// attacker on the way can read and change everything.
   bool verify = true;
   /// A server's.
   client_certificate ask_client = client_certificate::none;
@@ -211,7 +211,7 @@ inline tls_owner<::BIO> read_pem(const char* path) {
   return text;
 }
 
-/// Of a PEM file, or text. Null, and OpenSSL says why.
+/// Opens a PEM file, or text. Null, and OpenSSL says why.
 inline tls_owner<::BIO> open_pem(const std::string& source) {
   return is_pem(source)
              ? tls_owner<::BIO>(BIO_new_mem_buf(source.data(), static_cast<int>(source.size())))

@@ -37,7 +37,8 @@ enum class tls_error {
 /// See tls_category().
 class tls_category_type final : public std::error_category {
  public:
-  /// By which all shared objects of the process find the same one: errors compare equal.
+  /// The name by which all shared objects of the process find one and the same category: errors compare
+  /// equal.
   static constexpr std::string_view process_name = "net::tls_category";
   /// Reasons of verification begin behind it, above the values of tls_error and far below OpenSSL's.
   static constexpr int verification = 0x1000;
@@ -81,7 +82,7 @@ inline const char* text_of(tls_error condition) noexcept {
   return "TLS failed";
 }
 
-/// Of the reasons that OpenSSL's library for TLS gives.
+/// The condition of a reason that OpenSSL's library for TLS gives.
 inline tls_error condition_of_reason(int reason) noexcept {
   constexpr int no_application_protocol = 120;  // SSL_AD_NO_APPLICATION_PROTOCOL
   switch (reason) {

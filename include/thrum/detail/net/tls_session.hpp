@@ -3,7 +3,7 @@
 //
 // tls_session: OpenSSL's state machine of one connection, in memory. It knows of no socket: what was
 // received is given to it, and what is to be sent lies in `output`. So no call of it ever waits, and
-// the caller's lock around it is never held while somebody does (tls.hpp).
+// no caller holds its lock around it during a wait (tls_conn.hpp).
 //
 // OpenSSL keeps its errors per thread. Each call reads them before it returns, and none parks: a
 // goroutine that parks may wake on another thread.
@@ -15,8 +15,8 @@
 //         little and busy ones need few calls.
 // Failure The first one stays: every later call fails with it. But what was read before it is given
 //         out first.
-// End     The peer's close_notify. A connection that ends without it was perhaps cut by somebody in
-//         between, who must not be able to pass that off as an end: errc::unexpected_end.
+// End     The peer's close_notify. A connection that ends without it was perhaps cut by an attacker in
+//         between, which must not be able to pass that off as an end: errc::unexpected_end.
 // Host    A certificate is for the names and addresses that it lists (subjectAltName), never for its
 //         common name. Whether a text is an address is decided by the functions that dial asks, so
 //         that the peer is verified by the address that was connected to.

@@ -184,7 +184,7 @@ inline bool tls_conn::send_at_once(state& s, std::error_code& error) {
 }
 
 inline void tls_conn::send_at_once(state& s) noexcept {
-  std::error_code unheard;  // whoever reads or writes next meets it
+  std::error_code unheard;  // the next read or write meets it
   send_at_once(s, unheard);
 }
 

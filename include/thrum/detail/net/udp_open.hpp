@@ -58,7 +58,7 @@ THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_func
     return instead ? make(*instead, attach, error, how) : udp_socket();
   }
   const os::handle fd = result.native_handle();
-  // Nobody has asked for these: without them it is a socket that can do less.
+  // The caller has not asked for these: if the system refuses them, the socket can do less.
   if (net_detail::is_internet(where)) {
     os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
   }
