@@ -70,7 +70,7 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
   }
 
   /// flush() until a stop: then std::errc::operation_canceled, and what was not written stays in the
-  /// buffer. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// buffer. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   bool flush(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return flush(code); };

@@ -320,8 +320,8 @@ std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
   return all.done();
 }
 /// copy(from, to) until a stop: then std::errc::operation_canceled; with `error` the returned number says
-/// how much was written before. What was read and is not written by then is lost, as above. To be included,
-/// if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// how much was written before. What was read and is not written by then is lost, as above. Needs
+/// <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
 template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   io_detail::copying all(from, to);
@@ -358,7 +358,7 @@ std::string read_all(Stream&& from, std::error_code& error) {
   return read_all(from, io_detail::most_of_all, error);
 }
 /// read_all(from, most) until a stop: then std::errc::operation_canceled; with `error`, returns what came
-/// before. To be included as for copy.
+/// before. Needs the header that copy needs.
 template <class Stream, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&... error) {
   std::string text;

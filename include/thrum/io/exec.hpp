@@ -107,8 +107,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// exec(arguments, how) until a stop, which ends the program as the deadline does:
 /// std::errc::operation_canceled when the program has ended; with `error`, returns what has come until
-/// then, and how it ended. After the stop no program is started. To be included, if not by <thrum.hpp>:
-/// <thrum/detail/start/stoppable.hpp>.
+/// then, and how it ended. After the stop no program is started. Needs <thrum/detail/start/stoppable.hpp>,
+/// which <thrum.hpp> includes.
 template <stop_condition Stop>
 exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
                  const Stop& stop, std::error_code& error) {

@@ -72,7 +72,7 @@ class file_watch {
   file_change next(std::error_code& error);
 
   /// next() until a stop: then std::errc::operation_canceled; later calls return the changes that are left.
-  /// To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <stop_condition Stop>
   file_change next(const Stop& stop) {
     std::error_code error;

@@ -110,8 +110,8 @@ class process {
   [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline);
   exit_status wait_until(time_point deadline, std::error_code& error);
 
-  /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends
-  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends it.
+  /// With `error` as above. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <stop_condition Stop>
   exit_status wait(const Stop& stop) {
     std::error_code error;

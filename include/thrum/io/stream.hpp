@@ -103,9 +103,9 @@ class stream_reading {
     return text;
   }
 
-  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is
-  // done. Bytes that a call has not returned are still to be read. To be included for these, if not by
-  // <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is done.
+  // Bytes that a call has not returned are still to be read. They need <thrum/detail/start/stoppable.hpp>,
+  // which <thrum.hpp> includes.
 
   /// read until a stop; `buffer` and `error` as there.
   template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
@@ -254,8 +254,8 @@ class stream_writing {
     return all(text.data(), text.size(), error);
   }
 
-  /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how
-  /// much was written before. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how much
+  /// was written before. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write(const Bytes& bytes, const Stop& stop, Error&... error) {
     std::size_t done = 0;

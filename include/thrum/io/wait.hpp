@@ -70,7 +70,7 @@ THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
                                      std::error_code& error);
 
 /// wait_readable and wait_writable until a stop: then std::errc::operation_canceled; with `error` set
-/// instead of thrown. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// instead of thrown. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
 template <stop_condition Stop, std::same_as<std::error_code>... Error>
 void wait_readable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::read, stop, "io::wait_readable", error...);
