@@ -123,9 +123,9 @@ conn dial_until(const Where& where, time_point deadline, std::error_code& error)
   return dial_until(where, deadline, dial_options(), error);
 }
 
-/// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an
-/// endpoint, a text, or several endpoints; `error` as above. To be included, if not by <thrum.hpp>:
-/// <thrum/detail/start/stoppable.hpp>.
+/// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an endpoint,
+/// a text, or several endpoints; `error` as above. Needs <thrum/detail/start/stoppable.hpp>, which
+/// <thrum.hpp> includes.
 template <class Where, stop_condition Stop>
 conn dial(const Where& where, const Stop& stop, const dial_options& how, std::error_code& error) {
   return stop_detail::run_until_stopped(

@@ -76,8 +76,8 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, tim
                                                       std::error_code& error);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error);
 
-/// resolve until a stop, which is std::errc::operation_canceled then. To be included, if not by
-/// <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// resolve until a stop, which is std::errc::operation_canceled then. Needs
+/// <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop,
                               std::error_code& error) {

@@ -129,8 +129,8 @@ class server {
                std::forward<Handler>(handler), error);
   }
 
-  /// serve(handler) until a stop, which is as request_stop(): returns when the last handler has ended. To
-  /// be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// serve(handler) until a stop, which is as request_stop(): returns when the last handler has ended.
+  /// Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <go_detail::not_runtime Handler, stop_condition Stop,
             std::same_as<std::error_code>... Error>
   void serve(Handler&& handler, const Stop& stop, Error&... error) {
@@ -167,8 +167,8 @@ class server {
     return stop_until(time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
   }
 
-  /// stop_until with a stop in place of the deadline. To be included, if not by <thrum.hpp>:
-  /// <thrum/detail/start/stoppable.hpp>.
+  /// stop_until with a stop in place of the deadline. Needs <thrum/detail/start/stoppable.hpp>, which
+  /// <thrum.hpp> includes.
   template <stop_condition Stop>
   bool stop(const Stop& stop) {
     const visit here(*this);

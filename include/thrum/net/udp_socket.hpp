@@ -141,9 +141,9 @@ class udp_socket {
   std::size_t recv_many(std::span<incoming> into);
   std::size_t recv_many(std::span<incoming> into, std::error_code& error);
 
-  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is
-  // done; `bytes`, `buffer` and `error` as there. To be included for these, if not by <thrum.hpp>:
-  // <thrum/detail/start/stoppable.hpp>.
+  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is done;
+  // `bytes`, `buffer` and `error` as there. They need <thrum/detail/start/stoppable.hpp>, which <thrum.hpp>
+  // includes.
 
   /// send and send_to until a stop.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
