@@ -3,8 +3,9 @@
 //
 // What ends a wait early: the argument of `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on.
 //
-// Those who only lock need not pay for <stop_token>, so headers of what waits include this one, and a
-// program that passes a stop includes <thrum/detail/start/stoppable.hpp>, if not <thrum.hpp> or <thrum/context.hpp>.
+// Callers that only lock need not pay for <stop_token>, so headers of what waits include this one, and a
+// program that passes a stop includes <thrum/detail/start/stoppable.hpp>, if not <thrum.hpp> or
+// <thrum/context.hpp>.
 #ifndef THRUM_STOP_CONDITION_HPP
 #define THRUM_STOP_CONDITION_HPP
 

@@ -51,12 +51,12 @@ struct exec_result {
   std::string errors;                               ///< the same of its standard error
 };
 
-/// Runs a program and waits for its end: `arguments` are its name and what follows, as of
-/// process::spawn. Any status is a result, also that of a signal. Throws std::system_error: it could
-/// not be started; errc::deadline_exceeded, also if it has ended and only its output was kept open for
-/// longer than the grace: what has come until then is complete as far as the program itself wrote it;
-/// errc::message_size, it wrote too much. With an error_code the result so far is returned, too. Goroutines and threads. A cancellation point for goroutines:
-/// the program is killed then.
+/// Runs a program and waits for its end: `arguments` are its name and what follows, as of process::spawn.
+/// Any status is a result, also that of a signal. Throws std::system_error if it could not be started, and
+/// with errc::deadline_exceeded, also if it has ended and only its output was kept open for longer than the
+/// grace: what has come until then is complete as far as the program itself wrote it. errc::message_size:
+/// it wrote too much. With an error_code the result so far is returned, too. Goroutines and threads. A
+/// cancellation point for goroutines: the program is killed then.
 THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
                                    const exec_options& how = {});
 THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,

@@ -285,9 +285,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
   std::atomic<bool> asks_first_{false};
 };
 
-/// The program's standard streams: another descriptor of each, so that closing it closes nothing else.
-/// A read waits without a thread and is a cancellation point, which std::cin's is not. Output is not buffered,
-/// and may overtake what std::cout and printf still hold.
+/// The program's standard streams: another descriptor of each, so that closing it closes nothing else. A
+/// read waits without a thread and is a cancellation point, which std::cin's is not. Output is not
+/// buffered, and may overtake what std::cout and printf still hold.
 THRUM_OUT_OF_LINE file standard_input();
 THRUM_OUT_OF_LINE file standard_input(std::error_code& error);
 THRUM_OUT_OF_LINE file standard_output();

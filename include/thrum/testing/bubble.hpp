@@ -26,7 +26,8 @@
 // Goroutines that wake at the same moment run in a random order, which a seed decides, as it does what
 // a select chooses. With one processor the same seed gives the same order again, as long as no
 // time slice ends (preemption::none makes sure). What reports a failure of a bubble (a deadlock, an
-// exception, a panic) names the seed; THRUM_BUBBLE_SEED=n in the environment repeats it. An assertion that throws nothing may name testing::seed().
+// exception, a panic) names the seed; THRUM_BUBBLE_SEED=n in the environment repeats it. An assertion
+// that throws nothing may name testing::seed().
 //
 // All time of the library is the bubble's there; std::chrono::steady_clock is not,
 // thrum::testing::now() is. Inside blocking() a sleep takes its length in real time, after which

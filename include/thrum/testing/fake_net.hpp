@@ -36,8 +36,8 @@
 //   get lost, come twice, overtake each other, or go to a socket that is bound by then. No errors come
 //   back for datagrams that no socket gets. Sockets hold 208 KiB each.
 //
-// Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else it is included by
-// itself.
+// Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else a test includes
+// it by itself.
 //
 // What is not simulated: congestion, keep-alive, multicast, broadcast, file descriptors (native_handle()
 // gives none, so code that hands them to other libraries gets bad_file_descriptor; and a select chooses
@@ -103,18 +103,18 @@ class fake_net {
   /// Sets how packets between these hosts travel from now on, in both directions; what is under way goes
   /// on.
   void set_link(std::string_view one, std::string_view other, const fake_link& how);
-  /// set_link for one direction.
+  /// As set_link, in the direction from `from` to `to` only.
   void set_link_one_way(std::string_view from, std::string_view to, const fake_link& how);
 
   /// Nothing gets from one to the other from now on, nor back, and what is under way is lost.
   void cut(std::string_view one, std::string_view other);
-  /// cut for one direction.
+  /// As cut, in the direction from `from` to `to` only.
   void cut_one_way(std::string_view from, std::string_view to);
   /// cut() between each of some hosts and each of others.
   void partition(const std::vector<std::string>& some, const std::vector<std::string>& others);
   /// Ends what cut() has begun, in both directions; streams go on.
   void heal(std::string_view one, std::string_view other);
-  /// heal between all hosts.
+  /// As heal(one, other), between all hosts.
   void heal();
 
   /// What went over it up to now.

@@ -90,7 +90,7 @@ class func_timer : public basic_timer<traits> {
   /// Arms it anew; as stop(). usage_error if its runtime has stopped.
   bool reset(std::int64_t due);
 
-  /// As reset(due), but returns false if its runtime has stopped.
+  /// As reset(due), with its result in `was_armed`; returns false if its runtime has stopped.
   bool try_reset(std::int64_t due, bool& was_armed) noexcept;
 
  protected:

@@ -24,8 +24,8 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
-/// Ends a dial that is under way, on behalf of another goroutine: it fails with deadline_exceeded, and so
-/// do later dials with the same dial_end.
+/// Ends a dial that is under way, on behalf of another goroutine: the dial fails with deadline_exceeded,
+/// and so do later dials with the same dial_end.
 class dial_end {
  public:
   /// While a socket connects.
