@@ -26,7 +26,7 @@ using support::run_program;
 bool emulated() { return std::getenv("THRUM_TEST_EMULATOR") != nullptr; }
 
 /// Sanitizers and emulators need more address space than there is to give.
-bool space_can_be_limited() { return !THRUM_ASAN && !THRUM_TSAN && !emulated(); }
+[[maybe_unused]] bool space_can_be_limited() { return !THRUM_ASAN && !THRUM_TSAN && !emulated(); }
 
 bool matches(const std::string& text, const std::string& pattern) {
   return support::has_match(text, pattern);
