@@ -384,7 +384,7 @@ loongarch64 (lp64d)"
 
 #define THRUM_TEXT_OF(value) #value
 #define THRUM_TEXT_OF_VALUE(value) THRUM_TEXT_OF(value)
-/// What the assembler calls a function of this flavour that assembly defines, or names.
+/// The assembler's name of a function of this flavour that assembly defines, or names.
 #define THRUM_SYMBOL(name) name "_" THRUM_TEXT_OF_VALUE(THRUM_ABI)
 
 // How a function is placed.
@@ -520,7 +520,7 @@ namespace thrum { inline namespace THRUM_ABI {
 
 /// How urgent a goroutine is.
 enum class priority : std::uint8_t {
-  /// As goroutines are.
+  /// The priority of goroutines unless another one is given.
   normal = 0,
   /// It runs where a processor has found nothing else to run; and where none ever does, in one turn of 61
   /// of each processor, and once in 61 time slices. While others wait it is asked to give way after 1 ms.
@@ -703,8 +703,8 @@ void put_back(T& value, T& from) {
 // Invariants
 //   CH1  at most one of the two lists has waiters, stale ones of selects and a select that does
 //        both aside.
-//   CH2  if the ring is not empty, nobody waits to receive; if it has room, nobody waits to send.
-//   CH3  nobody is made runnable while the lock is held: a woken goroutine would spin on it.
+//   CH2  if the ring is not empty, no receiver waits; if it has room, no sender waits.
+//   CH3  no goroutine is made runnable while the lock is held: a woken goroutine would spin on it.
 //   CH4  an element that a waiting sender offers stays in the sender's frame until a receiver takes
 //        it, under the lock; a receiver's frame is written under the lock.
 //
@@ -717,8 +717,8 @@ void put_back(T& value, T& from) {
 // Elements move without throwing: see element.hpp.
 //
 // Short forms
-//   A send to a ring with room and a receive from one with elements, by a goroutine that nobody wants
-//   anything of, are over in fifty instructions. They are functions without a call but as their last
+//   A send to a ring with room, or a receive from one with elements, takes a goroutine fifty
+//   instructions while no other thread wants its P. The short forms make a call only as their last
 //   step, so that nothing is kept across one: no register is saved, no argument lies in memory. The
 //   other half of a hand-over, which waits, is in one piece down to the switch. Figures, and what was
 //   tried: docs/decisions/0033.
@@ -829,7 +829,7 @@ void write_error(std::string_view text) noexcept;
 //   pairings at one access: [rq.3 <, rq.4 <>], which together are an acq_rel.
 //   A total order says which store and which load need it.
 //
-//   a relaxed says in three words or more what makes it enough, or where that is told:
+//   a relaxed says in three words or more what makes it enough, or where that is explained:
 //       tail_.load(relaxed);  // relaxed: only the owner writes
 //       tail_.load(relaxed);  // relaxed: as in push
 //   That goes for the failure of a compare-exchange too.
@@ -843,7 +843,7 @@ void write_error(std::string_view text) noexcept;
 //
 // A seq_cst is never a store but an exchange, though the old value is of no use. On x86-64 the two are
 // one instruction. On aarch64 a seq_cst store and a later seq_cst load are in order by a rule about
-// that pair of instructions, and qemu before it is told of that lets the load go first: with 7.2, in 3 of
+// that pair of instructions. qemu does not keep this rule and lets the load go first: with 7.2, in 3 of
 // 100 races of two threads that store and then look, neither saw the other (decision 26).
 //
 // A pairing has both sides, and has them on the same object unless a fence stands in between. A tag
@@ -876,10 +876,10 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 // Clocks
 //   Timers, tickers and contexts with a deadline are channels that become ready at a time. Nothing
 //   is armed for them: a receiver that finds nothing looks at the clock; at or after `when` it is
-//   served at once, before it waits no longer than until `when` and looks again. So a timer that
-//   nobody waits for costs nothing and is freed with its last handle, nothing is ever buffered and
-//   hence nothing stale is received after a stop, and a foreign thread needs no runtime to wait for
-//   one. (Go arms a channel's timer only while somebody waits, for the same ends.) A change of the
+//   served at once, before it waits no longer than until `when` and looks again. So a timer without a
+//   receiver costs nothing and is freed with its last handle. Nothing is ever buffered, hence
+//   nothing stale is received after a stop. A foreign thread needs no runtime to wait for a timer. (Go
+//   arms a channel's timer only while a goroutine waits, for the same ends.) A change of the
 //   clock wakes the receivers, which look again.
 //
 // Invariants
@@ -925,7 +925,7 @@ template <class T>
 class intrusive_list {
  public:
   constexpr intrusive_list() noexcept = default;
-  /// Of elements that are linked with each other already; both may be null.
+  /// Makes a list of elements that are linked with each other already; both may be null.
   intrusive_list(T* first, T* last) noexcept : head_(first), tail_(last) {}
   intrusive_list(intrusive_list&& other) noexcept : head_(other.head_), tail_(other.tail_) {
     other.head_ = other.tail_ = nullptr;
@@ -1245,8 +1245,8 @@ THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
 // started a runtime and belongs to none has no such object: if it calls exit(), what was registered
 // after the first runtime is called before goroutines stand still.
 //
-// With glibc all of this. With musl, which destroys no thread-local objects for exit() and tells
-// nobody the status:
+// With glibc all of this. With musl, which destroys no thread-local objects for exit() and does not
+// report the status:
 //   what was registered, or made, after the first runtime comes before goroutines stand still (EX2);
 //   so a goroutine may not call exit() where its runtime is a static object (EX5);
 //   a thread that is inside a read of standard input by the C library's streams is waited for (EX3);
@@ -1268,7 +1268,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// may be using. What was written to standard output is not lost, unless a thread holds its lock.
 [[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
 
-/// What the hook is told where the C library does not say the status.
+/// The status that the hook gets where the C library does not report it.
 inline constexpr int unknown_exit_status = INT_MIN;
 
 /// Called by exit(), with its status; may be called several times.
@@ -1310,8 +1310,8 @@ THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
 //
 // The end of the process.
 //
-// What exit() does in a program with goroutines is told in os/posix/exit.hpp, for all systems. Here, as
-// with musl there, the hook comes by atexit and is told no status, and nothing brings it to the front:
+// os/posix/exit.hpp says what exit() does in a program with goroutines, for all systems. Here, as
+// with musl there, atexit calls the hook, without a status, and nothing brings it to the front:
 // what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
 // own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
 // before it destroys them, at the end of each thread.
@@ -1329,7 +1329,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// tenth of a second.
 [[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
 
-/// What the hook is told, as the C library does not say the status.
+/// The status that the hook gets: the C library does not report it.
 inline constexpr int unknown_exit_status = INT_MIN;
 
 /// Called by exit(); may be called several times.
@@ -1428,7 +1428,7 @@ THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {
 // What floors above say themselves, or ask for.
 inline constexpr int would_block = -EAGAIN;        ///< not without waiting
 inline constexpr int interrupted = -EINTR;         ///< a signal came: call again
-inline constexpr int cancelled = -ECANCELED;       ///< somebody has closed the descriptor
+inline constexpr int cancelled = -ECANCELED;       ///< the descriptor has been closed
 inline constexpr int no_memory = -ENOMEM;          ///< or no room in a table of ours
 inline constexpr int bad_handle = -EBADF;          ///< there is no such descriptor
 inline constexpr int invalid = -EINVAL;            ///< an argument that makes no sense
@@ -1440,13 +1440,13 @@ inline constexpr int not_connected = -ENOTCONN;    ///< a socket without a peer
 inline constexpr int in_progress = -EINPROGRESS;   ///< begun, and the poller tells of its end
 // What a network says that stands in for the system's.
 inline constexpr int peer_reset = -ECONNRESET;      ///< the peer is gone, with what was sent
-inline constexpr int peer_refused = -ECONNREFUSED;  ///< nobody listens there
+inline constexpr int peer_refused = -ECONNREFUSED;  ///< no program listens there
 inline constexpr int peer_silent = -ETIMEDOUT;      ///< no answer for too long
-inline constexpr int peer_closed = -EPIPE;          ///< nobody will ever read that
-inline constexpr int address_taken = -EADDRINUSE;   ///< somebody else has it
+inline constexpr int peer_closed = -EPIPE;          ///< no peer will ever read that
+inline constexpr int address_taken = -EADDRINUSE;   ///< another socket has it
 inline constexpr int too_long = -EMSGSIZE;          ///< no datagram is as long
 // What a poller says.
-inline constexpr int always_ready = -EPERM;    ///< a kind of file for which nobody waits
+inline constexpr int always_ready = -EPERM;    ///< a kind of file that a poller does not watch
 inline constexpr int already_added = -EEXIST;  ///< the same number twice
 inline constexpr int not_armed = -ENOENT;      ///< it was not, or the number is another file's
 
@@ -1603,7 +1603,7 @@ struct file_status {
   }
 };
 
-/// Of directories in each other that are gone through, so many are open at once.
+/// At most this many directories in each other are open at once while a tree is gone through.
 inline constexpr std::size_t most_open_directories = 16;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -1657,7 +1657,7 @@ io_result file_size(handle fd) noexcept;
 /// What kind of file a descriptor is.
 struct file_kind {
   bool may_wait = false;   ///< a fifo, a socket, a terminal or another device of characters
-  bool may_break = false;  ///< a fifo or a socket: writing may fail because nobody reads
+  bool may_break = false;  ///< a fifo or a socket: writing may fail for want of a reader
   bool is_nonblocking = false;
   bool appends = false;
 };
@@ -1704,11 +1704,11 @@ class open_directory {
   }
   ~open_directory() { close(); }
 
-  /// What a path leads to. May block, as may the others.
+  /// Opens what a path leads to. May block, as may the others.
   io_result open(const char* path) noexcept;
-  /// By its name in another one, and not what a link leads to. -ENOTDIR: it is none, or a link.
+  /// Opens `name` in `above`, and not what a link leads to. -ENOTDIR: it is no directory, or a link.
   io_result open_in(const open_directory& above, const char* name, const char* path) noexcept;
-  /// The one above, if it is `expected`, as it was unless one of the two has moved. -ENOENT: it is not.
+  /// Opens the directory above `below` if it is `expected`. -ENOENT: it is not; one of the two has moved.
   io_result open_above(const open_directory& below, const file_status& expected) noexcept;
 
   bool is_open() const noexcept { return fd_ != no_handle; }
@@ -1845,7 +1845,7 @@ inline void start_sockets() noexcept {}
 /// in_progress: connection_state() tells how it ends.
 io_result connect(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;
 
-/// 0: it is connected; in_progress; or why it is not. An error is told once.
+/// 0: it is connected; in_progress; or why it is not. Returns an error once.
 io_result connection_state(handle fd) noexcept;
 
 io_result bind(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;
@@ -1972,7 +1972,7 @@ io_result result_of(bool worked, io_result value) noexcept;
 // What floors above say themselves, or ask for.
 inline constexpr int would_block = -10035;  ///< WSAEWOULDBLOCK: not without waiting
 inline constexpr int interrupted = -10004;  ///< WSAEINTR: call again
-inline constexpr int cancelled = -995;      ///< ERROR_OPERATION_ABORTED: somebody has closed it
+inline constexpr int cancelled = -995;      ///< ERROR_OPERATION_ABORTED: it has been closed
 inline constexpr int no_memory = -8;   ///< ERROR_NOT_ENOUGH_MEMORY: or no room in a table of ours
 inline constexpr int bad_handle = -6;  ///< ERROR_INVALID_HANDLE: there is no such descriptor
 inline constexpr int invalid = -87;    ///< ERROR_INVALID_PARAMETER: it makes no sense
@@ -1985,14 +1985,14 @@ inline constexpr int in_progress =
     -997;  ///< ERROR_IO_PENDING: begun, and the poller tells of its end
 // What a network says that stands in for the system's.
 inline constexpr int peer_reset = -10054;     ///< WSAECONNRESET: the peer is gone
-inline constexpr int peer_refused = -10061;   ///< WSAECONNREFUSED: nobody listens there
+inline constexpr int peer_refused = -10061;   ///< WSAECONNREFUSED: no program listens there
 inline constexpr int peer_silent = -10060;    ///< WSAETIMEDOUT: no answer for too long
-inline constexpr int peer_closed = -109;      ///< ERROR_BROKEN_PIPE: nobody will read that
-inline constexpr int address_taken = -10048;  ///< WSAEADDRINUSE: somebody else has it
+inline constexpr int peer_closed = -109;      ///< ERROR_BROKEN_PIPE: no peer will read that
+inline constexpr int address_taken = -10048;  ///< WSAEADDRINUSE: another socket has it
 inline constexpr int too_long = -10040;       ///< WSAEMSGSIZE: no datagram is as long
 // What a poller says.
 inline constexpr int always_ready =
-    -1;  ///< ERROR_INVALID_FUNCTION: a kind of file for which nobody waits
+    -1;  ///< ERROR_INVALID_FUNCTION: a kind of file that a poller does not watch
 inline constexpr int already_added = -183;  ///< ERROR_ALREADY_EXISTS: the same handle twice
 inline constexpr int not_armed = -1168;     ///< ERROR_NOT_FOUND: it was not
 
@@ -2051,7 +2051,7 @@ class child_watch {
 
   void close() noexcept;
 
-  /// From the child's end on, sleep() finds `who`, once. 0, or an error below zero.
+  /// Has sleep() find `who`, one time, once the child has ended. 0, or an error below zero.
   io_result add(handle child, void* who) noexcept;
   void remove(handle child) noexcept;
 
@@ -2096,7 +2096,7 @@ class child_watch {
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// From where a file stands, or from a stream; 0 at the end of either.
+/// Reads from the position of a file, or from a stream; 0 at the end of either.
 io_result read(handle fd, void* to, std::size_t n) noexcept;
 
 io_result write(handle fd, const void* from, std::size_t n) noexcept;
@@ -2191,7 +2191,7 @@ struct file_status {
   }
 };
 
-/// Of directories in each other that are gone through, so many are open at once.
+/// At most this many directories in each other are open at once while a tree is gone through.
 inline constexpr std::size_t most_open_directories = 16;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -2313,8 +2313,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// Nothing to read; what is written disappears.
 inline constexpr const char* null_device = "NUL";
 
-/// Of `permissions` there is one: without any to write, what is created is read-only. An open file can be
-/// renamed and removed by others.
+/// If `permissions` have none to write, the file that is created is read-only; the rest has no effect.
+/// Other processes may rename and remove an open file.
 io_result open_file(const char* path, open_mode mode, unsigned permissions) noexcept;
 
 /// There are none of open(2).
@@ -2346,7 +2346,7 @@ io_result file_size(handle fd) noexcept;
 /// What kind of file a descriptor is.
 struct file_kind {
   bool may_wait = false;   ///< a socket or a pipe of ours: what the poller can watch
-  bool may_break = false;  ///< a pipe or a socket: writing may fail because nobody reads
+  bool may_break = false;  ///< a pipe or a socket: writing may fail for want of a reader
   bool is_nonblocking = false;
   bool appends = false;
 };
@@ -2591,17 +2591,17 @@ class message {
 //
 // Reading
 //   An operation that does not end at once is taken back: then there was nothing, and nothing is
-//   lost. What becomes readable is told by an operation that reads no bytes, which ends when some
-//   have come (netpoll/object_waits.hpp).
+//   lost. An operation that reads no bytes says when an end becomes readable: it ends when some have
+//   come (netpoll/object_waits.hpp).
 //
 // Writing
-//   An operation that was taken back may have written a part, of which nobody says how much. So none
-//   is: the bytes are copied, at most `most_at_once`, and their writing goes on by itself if the pipe
-//   has no room for them; until it has ended the end would block. Who closes the end meanwhile leaves
-//   the handle to that writing, which closes it when the reader has taken all, or has gone. What the
-//   reader never takes is lost with the process, as is all of it with POSIX when the reader ends.
-//   The end of a writing is heard by the system's own threads (CreateThreadpoolIo): an operation that no
-//   port hears of would be cancelled when the thread ends that has begun it, and its bytes be lost.
+//   An operation that was taken back may have written a part; the system does not say how much. So
+//   none is taken back: the bytes are copied, at most `most_at_once`, and if the pipe has no room for
+//   them their writing continues by itself. Until it has ended, the end would block. A close meanwhile
+//   leaves the handle to that writing, which closes it when the reader has taken all, or has gone. What
+//   the reader never takes is lost with the process, as is all of it with POSIX when the reader ends.
+//   The system's own threads hear of the end of a writing (CreateThreadpoolIo). If no port heard of an
+//   operation, it would be cancelled when the thread that began it ends, and its bytes would be lost.
 //
 // A handle that was opened elsewhere is none of these: it blocks its thread.
 #ifndef THRUM_DETAIL_OS_WINDOWS_PIPE_HPP
@@ -2616,13 +2616,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// The ends to read from and to write to, for ourselves: neither blocks.
 io_result open_pipe(handle (&fds)[2]) noexcept;
 
-/// The same with one end for a child, which blocks: its input, or what it writes to.
+/// Opens a pipe with one end for a child, its input or output, which blocks. Ours does not.
 io_result open_pipe_to_child(handle (&fds)[2], bool child_reads) noexcept;
 
 /// Whether it is an end that does not block.
 bool is_own_pipe(handle fd) noexcept;
 
-/// Of such an end, what read(), write() and close() do. `not_supported`: it is none.
+/// What read(), write() and close() do with an end that does not block. `not_supported`: it is none.
 io_result read_pipe(handle fd, void* to, std::size_t n) noexcept;
 io_result write_pipe(handle fd, const void* from, std::size_t n) noexcept;
 io_result close_pipe(handle fd) noexcept;
@@ -2640,8 +2640,8 @@ inline constexpr io_result cannot_tell = not_supported;
 /// There is no signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces, one after the other, as far as none would wait. What comes before an
-/// error counts: the next call says it again.
+/// Reads or writes several pieces, one after the other, as far as none would wait. What comes before an
+/// error counts: the next call returns it again.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
@@ -2664,9 +2664,9 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 //
 // Child processes: how one is started, and how it ended.
 //
-// A child's number stands for it as long as somebody has a handle of it; so a table has those, from the
-// start of a child until it is reaped. There are no signals: two ask for an end, SIGTERM and SIGKILL, and
-// both end a child at once; how it ended is then said as if they were.
+// A child's number stands for it as long as a handle of it is open. So a table keeps those handles, from
+// the start of a child until it is reaped. There are no signals: two ask for an end, SIGTERM and SIGKILL,
+// and both end a child at once. Its end is then reported as if they were signals.
 #ifndef THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
 #define THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
 
@@ -2711,7 +2711,7 @@ io_result ask_group_to_end(std::int64_t group) noexcept;
 io_result open_terminal(char* path, std::size_t room) noexcept;
 /// How many rows and columns of characters programs think that it shows.
 io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read says so that nobody has the other end open any more.
+/// Whether a read has found that no program has the other end open any more.
 bool is_terminal_end(io_result result) noexcept;
 
 /// The number of this process.
@@ -2802,7 +2802,7 @@ io_result open_socket(int domain, int type, int protocol) noexcept;
 /// in_progress: connection_state() tells how it ends.
 io_result connect(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;
 
-/// 0: it is connected; in_progress; or why it is not. An error is told once.
+/// 0: it is connected; in_progress; or why it is not. Returns an error once.
 io_result connection_state(handle fd) noexcept;
 
 io_result bind(handle fd, const ::sockaddr* to, ::socklen_t size) noexcept;
@@ -2936,7 +2936,7 @@ class child_watch {
 
   void close() noexcept;
 
-  /// From the child's end on, sleep() finds `who`. 0, or an error below zero.
+  /// Has sleep() find `who` once the child has ended. 0, or an error below zero.
   io_result add(handle child, void* who) noexcept;
   void remove(handle child) noexcept;
 
@@ -2973,16 +2973,16 @@ class child_watch {
 //   tell of a file that is open here for that, and a poller waits for it as for another descriptor
 //   (netpoll/kqueue.hpp).
 //
-//   Of a directory the system tells that something in it has changed, not what: then its names are
-//   listed again and compared with what they were (os/listing.hpp). That somebody writes to a file in
-//   it is told only to those who have the file open. So every file in a directory that is watched
-//   takes a descriptor; what cannot be opened is compared when something else has changed.
+//   For a directory the system reports that something in it has changed, not what. Then its names
+//   are listed again and compared with the old ones (os/listing.hpp). The system reports a write only
+//   for a file that is open here. So every file in a watched directory takes a descriptor; a file that
+//   cannot be opened is compared when something else has changed.
 //
 // What cannot be seen
-//   A file that came and was gone before its directory was listed. Several writes are told as one.
-//   When there are no descriptors left for new files, that is told as a loss.
+//   A file that came and was gone before its directory was listed. Several writes count as one.
+//   If there are no descriptors left for new files, the watch reports a loss.
 //
-// One event at a time: what an event leads to may close files, of which a second event would tell.
+// One event at a time: handling an event may close files that a second event would be about.
 #ifndef THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 #define THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
@@ -3017,12 +3017,12 @@ struct file_change_seen {
 
 // ---- thrum/detail/os/listing.hpp ----
 //
-// What has changed in a directory, told by two looks at it.
+// What has changed in a directory, found by two looks at it.
 //
-// A system that says that a directory has changed, and not what in it, makes whoever wants to know look
-// again. Two listings are compared name by name; a name stands for another file when the number of
-// the file has changed. What happened between two looks and is undone by the second is not seen; what
-// was renamed is gone under one name and there under the other.
+// If a system says that a directory has changed, and not what in it, the watch must look again. Two
+// listings are compared name by name; a name stands for another file when the number of the file has
+// changed. A change that is undone before the second look is not seen. A renamed file is gone under one
+// name and there under the other.
 //
 // Order: first what is gone, then what has come, then what has changed; so a file that has taken the
 // place of another one is removed, then created.
@@ -3055,7 +3055,7 @@ struct listed_file {
 
 enum class listing_change : unsigned char { removed, created, modified, attributes };
 
-/// Whether somebody has written to it. What happens in a directory changes that, too, and is no writing.
+/// Whether a program has written to it. What happens in a directory changes its facts, too: no writing.
 inline bool is_modified(const file_facts& before, const file_facts& now) noexcept {
   return now.kind != entry_kind::directory &&
          (before.size != now.size || before.written != now.written);
@@ -3180,7 +3180,7 @@ class vnode_watch {
 
   static bool is_still_there(const watched& one) noexcept;
   void take_event(observed& from, unsigned what) noexcept;
-  /// Of a file that is open: what is known of it, and its name in what is watched.
+  /// Takes an event of an open file, with what is known of it, and its name in what is watched.
   void take_file_event(const observed& from, file_facts& facts, const char* name,
                        unsigned what) noexcept;
 
@@ -3245,8 +3245,8 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen& chang
 
 // ---- thrum/detail/os/bsd/process.hpp ----
 //
-// Children on macOS and FreeBSD: a kqueue that has only the end of one stands for it. It becomes
-// readable with that, and as nobody takes the event out it stays so.
+// Children on macOS and FreeBSD. A kqueue that has only the child's end as its event stands for the
+// child. When the child ends it becomes readable, and stays so: no call takes the event out.
 //
 // waitid() is not used: on macOS it returns also for a child that has been stopped.
 #ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP
@@ -3340,7 +3340,7 @@ io_result ask_group_to_end(std::int64_t group) noexcept;
 io_result open_terminal(char* path, std::size_t room) noexcept;
 /// How many rows and columns of characters programs think that it shows.
 io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read says so that nobody has the other end open any more.
+/// Whether a read has found that no program has the other end open any more.
 bool is_terminal_end(io_result result) noexcept;
 
 /// Ends it, whatever it does.
@@ -3376,11 +3376,11 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 
 // ---- thrum/detail/os/darwin/plain_write.hpp ----
 //
-// Writing to a pipe that nobody reads any more, on macOS.
+// Writing to a pipe that has no reader any more, on macOS.
 //
-// There the signal goes to the process and not to the thread that writes, so no mask keeps it away.
-// But an open file can be told to raise none. Those that were made here have been told; one that was
-// handed over is told before the first write to it, and stays so, also for others that have it open.
+// There the signal goes to the process and not to the writing thread, so no mask keeps it away. But
+// an open file can be set to raise none. Files that were made here are set from the beginning. One that
+// was handed over is set before the first write to it, and stays so, also for others that have it open.
 #ifndef THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
 #define THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
 
@@ -3405,8 +3405,8 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -3474,7 +3474,7 @@ inline constexpr io_result cannot_tell = not_supported;
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces by one call; as readv() and writev().
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
@@ -3588,8 +3588,8 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 //
 // Receiving and sending, where the system has no more than POSIX.
 //
-// A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
-// long it was, only that it was longer.
+// A message at a time, in place of many by one call. If a datagram did not fit, the system says that
+// it was longer, not how long it was.
 #ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 #define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
@@ -3655,7 +3655,7 @@ class child_watch {
 
   void close() noexcept;
 
-  /// From the child's end on, sleep() finds `who`. 0, or an error below zero.
+  /// Has sleep() find `who` once the child has ended. 0, or an error below zero.
   io_result add(handle child, void* who) noexcept;
   void remove(handle child) noexcept;
 
@@ -3692,16 +3692,16 @@ class child_watch {
 //   tell of a file that is open here for that, and a poller waits for it as for another descriptor
 //   (netpoll/kqueue.hpp).
 //
-//   Of a directory the system tells that something in it has changed, not what: then its names are
-//   listed again and compared with what they were (os/listing.hpp). That somebody writes to a file in
-//   it is told only to those who have the file open. So every file in a directory that is watched
-//   takes a descriptor; what cannot be opened is compared when something else has changed.
+//   For a directory the system reports that something in it has changed, not what. Then its names
+//   are listed again and compared with the old ones (os/listing.hpp). The system reports a write only
+//   for a file that is open here. So every file in a watched directory takes a descriptor; a file that
+//   cannot be opened is compared when something else has changed.
 //
 // What cannot be seen
-//   A file that came and was gone before its directory was listed. Several writes are told as one.
-//   When there are no descriptors left for new files, that is told as a loss.
+//   A file that came and was gone before its directory was listed. Several writes count as one.
+//   If there are no descriptors left for new files, the watch reports a loss.
 //
-// One event at a time: what an event leads to may close files, of which a second event would tell.
+// One event at a time: handling an event may close files that a second event would be about.
 #ifndef THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 #define THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
@@ -3736,12 +3736,12 @@ struct file_change_seen {
 
 // ---- thrum/detail/os/listing.hpp ----
 //
-// What has changed in a directory, told by two looks at it.
+// What has changed in a directory, found by two looks at it.
 //
-// A system that says that a directory has changed, and not what in it, makes whoever wants to know look
-// again. Two listings are compared name by name; a name stands for another file when the number of
-// the file has changed. What happened between two looks and is undone by the second is not seen; what
-// was renamed is gone under one name and there under the other.
+// If a system says that a directory has changed, and not what in it, the watch must look again. Two
+// listings are compared name by name; a name stands for another file when the number of the file has
+// changed. A change that is undone before the second look is not seen. A renamed file is gone under one
+// name and there under the other.
 //
 // Order: first what is gone, then what has come, then what has changed; so a file that has taken the
 // place of another one is removed, then created.
@@ -3774,7 +3774,7 @@ struct listed_file {
 
 enum class listing_change : unsigned char { removed, created, modified, attributes };
 
-/// Whether somebody has written to it. What happens in a directory changes that, too, and is no writing.
+/// Whether a program has written to it. What happens in a directory changes its facts, too: no writing.
 inline bool is_modified(const file_facts& before, const file_facts& now) noexcept {
   return now.kind != entry_kind::directory &&
          (before.size != now.size || before.written != now.written);
@@ -3899,7 +3899,7 @@ class vnode_watch {
 
   static bool is_still_there(const watched& one) noexcept;
   void take_event(observed& from, unsigned what) noexcept;
-  /// Of a file that is open: what is known of it, and its name in what is watched.
+  /// Takes an event of an open file, with what is known of it, and its name in what is watched.
   void take_file_event(const observed& from, file_facts& facts, const char* name,
                        unsigned what) noexcept;
 
@@ -3964,8 +3964,8 @@ inline const std::byte* take_change(const std::byte* at, file_change_seen& chang
 
 // ---- thrum/detail/os/bsd/process.hpp ----
 //
-// Children on macOS and FreeBSD: a kqueue that has only the end of one stands for it. It becomes
-// readable with that, and as nobody takes the event out it stays so.
+// Children on macOS and FreeBSD. A kqueue that has only the child's end as its event stands for the
+// child. When the child ends it becomes readable, and stays so: no call takes the event out.
 //
 // waitid() is not used: on macOS it returns also for a child that has been stopped.
 #ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP
@@ -4059,7 +4059,7 @@ io_result ask_group_to_end(std::int64_t group) noexcept;
 io_result open_terminal(char* path, std::size_t room) noexcept;
 /// How many rows and columns of characters programs think that it shows.
 io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read says so that nobody has the other end open any more.
+/// Whether a read has found that no program has the other end open any more.
 bool is_terminal_end(io_result result) noexcept;
 
 /// Ends it, whatever it does.
@@ -4186,7 +4186,7 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 
 // ---- thrum/detail/os/posix/plain_write.hpp ----
 //
-// Writing to a pipe that nobody reads any more, and calls that do not wait whatever the mode of the
+// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
 // open file, where the system has nothing for either.
 #ifndef THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
 #define THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
@@ -4212,8 +4212,8 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -4281,7 +4281,7 @@ inline constexpr io_result cannot_tell = not_supported;
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces by one call; as readv() and writev().
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
@@ -4297,8 +4297,8 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 //
 // Receiving and sending, where the system has no more than POSIX.
 //
-// A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
-// long it was, only that it was longer.
+// A message at a time, in place of many by one call. If a datagram did not fit, the system says that
+// it was longer, not how long it was.
 #ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 #define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
@@ -4323,8 +4323,8 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -4449,8 +4449,8 @@ io_result accept(handle fd) noexcept;
 
 // ---- thrum/detail/os/posix/no_child_watch.hpp ----
 //
-// child_watch, where nothing but a number stands for a child: there is none, and whoever would use it
-// looks at them in intervals.
+// child_watch, where nothing but a number stands for a child: there is none, and its user looks at the
+// children in intervals.
 #ifndef THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
 #define THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
 
@@ -4679,7 +4679,7 @@ io_result ask_group_to_end(std::int64_t group) noexcept;
 io_result open_terminal(char* path, std::size_t room) noexcept;
 /// How many rows and columns of characters programs think that it shows.
 io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read says so that nobody has the other end open any more.
+/// Whether a read has found that no program has the other end open any more.
 bool is_terminal_end(io_result result) noexcept;
 
 /// Ends it, whatever it does.
@@ -4715,7 +4715,7 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 
 // ---- thrum/detail/os/posix/plain_write.hpp ----
 //
-// Writing to a pipe that nobody reads any more, and calls that do not wait whatever the mode of the
+// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
 // open file, where the system has nothing for either.
 #ifndef THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
 #define THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
@@ -4741,8 +4741,8 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -4810,7 +4810,7 @@ inline constexpr io_result cannot_tell = not_supported;
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces by one call; as readv() and writev().
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
@@ -4826,8 +4826,8 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 //
 // Receiving and sending, where the system has no more than POSIX.
 //
-// A message at a time, in place of many by one call. Of a datagram that did not fit nobody says how
-// long it was, only that it was longer.
+// A message at a time, in place of many by one call. If a datagram did not fit, the system says that
+// it was longer, not how long it was.
 #ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 #define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
@@ -4852,8 +4852,8 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -4972,7 +4972,7 @@ class child_watch {
 
   void close() noexcept;
 
-  /// From the child's end on, sleep() finds `who`. 0, or an errno value below zero.
+  /// Has sleep() find `who` once the child has ended. 0, or an errno value below zero.
   io_result add(handle pidfd, void* who) noexcept;
   void remove(handle pidfd) noexcept;
 
@@ -5050,7 +5050,7 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 
 // ---- thrum/detail/os/linux/pipe.hpp ----
 //
-// Pipes on Linux, and writing to one that nobody reads any more without the signal SIGPIPE.
+// Pipes on Linux, and writing without the signal SIGPIPE to one that has no reader any more.
 //
 // Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the thread blocks the
 // signal for the length of the call: see os/posix/broken_pipe.hpp.
@@ -5078,8 +5078,8 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -5159,7 +5159,7 @@ inline constinit std::atomic<bool> has_signal_free_write{true};
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
 
-/// The same for several pieces by one call; as readv() and writev().
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
 io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
 
@@ -5273,7 +5273,7 @@ io_result ask_group_to_end(std::int64_t group) noexcept;
 io_result open_terminal(char* path, std::size_t room) noexcept;
 /// How many rows and columns of characters programs think that it shows.
 io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read says so that nobody has the other end open any more.
+/// Whether a read has found that no program has the other end open any more.
 bool is_terminal_end(io_result result) noexcept;
 
 /// Ends it, whatever it does.
@@ -5330,7 +5330,7 @@ io_result wait_process(std::int64_t pid, handle pidfd, bool may_block, bool reap
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The C library's functions are points at which pthread_cancel may end the thread. That costs two
-/// locked instructions a call in a process of several threads, and nobody may cancel a thread that
+/// locked instructions a call in a process of several threads, and no program may cancel a thread that
 /// runs goroutines. Sanitizers know the functions only.
 inline constexpr bool calls_kernel_directly = !THRUM_TSAN && !THRUM_ASAN;
 
@@ -5411,7 +5411,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// Whether the system has it.
 inline constexpr bool has_splice = true;
 
-/// Moves at most n bytes into a pipe that somebody reads, without waiting. would_block: there are none,
+/// Moves at most n bytes into a pipe that has a reader, without waiting. would_block: there are none,
 /// or the pipe has no room. 0: the end.
 io_result splice_to_pipe(handle from, handle pipe, std::size_t n) noexcept;
 
@@ -5560,7 +5560,7 @@ inline bool take_guard_budget() noexcept {
   return false;
 }
 
-/// To be called when memory that holds this many guards of kind mprotect has been unmapped.
+/// Returns so many guards of kind mprotect to the budget; called when their memory has been unmapped.
 inline void return_guard_budget(std::size_t guards) noexcept {
   mprotect_guards.fetch_sub(guards, relaxed);  // relaxed: a counter that publishes nothing
 }
@@ -5569,7 +5569,7 @@ inline void return_guard_budget(std::size_t guards) noexcept {
 /// lost. They stay guarded until they are unmapped.
 guard_result install_guard(void* memory, std::size_t bytes) noexcept;
 
-/// The same in memory that somebody else has mapped, until return_foreign().
+/// Calls install_guard() for memory that the user has mapped. The guard lasts until return_foreign().
 inline guard_result guard_foreign(void* memory, std::size_t bytes) noexcept {
   return install_guard(memory, bytes);
 }
@@ -5635,7 +5635,7 @@ inline void return_guard_budget(std::size_t) noexcept {}
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
 
-/// The same in memory that somebody else has mapped, until return_foreign().
+/// Calls install_guard() for memory that the user has mapped. The guard lasts until return_foreign().
 inline guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept {
   return install_guard(memory, bytes);
 }
@@ -5722,9 +5722,9 @@ void unmap(void* memory, std::size_t bytes) noexcept;
 /// but the first page can be touched before open_stack(). nullptr when there is none.
 void* map_stacks(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Makes the stack below `top`, which ends a page of a slab, usable, and says down to where at this
-/// moment: prepare_stack() is told. nullptr when there is no memory. It grows down to the lowest address
-/// that prepare_stack() is told, by four pages at least.
+/// Makes the stack below `top`, which ends a page of a slab, usable. Returns the lowest usable address
+/// at this moment, for prepare_stack(). nullptr when there is no memory. The stack grows down to the
+/// lowest address that prepare_stack() gets, by four pages at least.
 void* open_stack(void* top) noexcept;
 
 /// Down to where a goroutine's stack can be touched. Runs of several goroutines use one stack, each from
@@ -5770,7 +5770,7 @@ inline void return_guard_budget(std::size_t) noexcept {}
 /// Makes whole pages inaccessible until they are unmapped.
 guard_kind install_guard(void* memory, std::size_t bytes) noexcept;
 
-/// The same in memory that somebody else has committed, and that stays so, until return_foreign().
+/// Makes whole pages of a user's memory inaccessible until return_foreign(). They stay committed.
 guard_kind guard_foreign(void* memory, std::size_t bytes) noexcept;
 
 /// Makes such memory readable and writable again: the guard, and the pages of a stack_extent that was opened
@@ -6138,8 +6138,8 @@ Function* first_in_process(std::atomic<Function*>& first,
 // directory. The directory knows objects by a name, which holds THRUM_ABI, and by their size, so that
 // two versions of the library stay apart; the form of anchor and directory never changes.
 //
-// That is done while the library is loaded, one at a time. Who holds the library stays in memory: the
-// directory may have addresses of its functions.
+// That is done while the library is loaded, one at a time. A program or DLL that holds the library stays
+// in memory: the directory may have addresses of its functions.
 //
 // Rejected: a section of memory with a name, which any process of the user's session could have made
 // before; an exported variable, since mingw then exports nothing else of the library.
@@ -6259,7 +6259,7 @@ enum class thread_look : std::uint8_t {
   unknown     ///< the system does not say
 };
 
-/// Who pays for an asymmetric fence.
+/// Which side pays for an asymmetric fence.
 enum class fence_kind : std::uint8_t {
   free_light_side,  ///< the heavy side, with one call for all threads; the light one is free
   on_both_sides,    ///< both: each is a full fence
@@ -6300,8 +6300,8 @@ enum class fence_kind : std::uint8_t {
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -6389,8 +6389,8 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// As static_cast. Where both types are one, compilers can be asked to say that a cast is useless
-/// (-Wuseless-cast); of this one they do not.
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
 template <class To, class From>
 constexpr To convert(From from) noexcept {
   return static_cast<To>(from);
@@ -6458,8 +6458,8 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 // has a way for, or the wait table (wait_table.hpp); and the note, an event on one word.
 //
 // State of a note's word
-//   clear      nothing has happened, nobody sleeps
-//   sleeping   nothing has happened, somebody sleeps or is about to
+//   clear      nothing has happened, no thread sleeps
+//   sleeping   nothing has happened, a thread sleeps or is about to
 //   set        the event has happened
 //   nudged     nothing has happened, but the one that sleeps by sleep_or_nudge is to look around
 // sleep moves clear to sleeping; wake moves anything to set; clear() moves anything to clear; nudge
@@ -6521,7 +6521,7 @@ class note {
   /// How a sleep_or_nudge() has ended.
   enum class wakening : std::uint8_t { event, nudge, timeout };
 
-  /// As sleep_for, for a note in which only this thread ever sleeps; also ends when somebody calls
+  /// As sleep_for, for a note in which only this thread ever sleeps; also ends when a thread calls
   /// nudge(). Negative: for ever.
   wakening sleep_or_nudge(std::int64_t ns) noexcept;
 
@@ -6540,7 +6540,7 @@ class note {
     }
   }
 
-  /// Makes the note ready for the next event. Nobody sleeps and nobody wakes at this time.
+  /// Makes the note ready for the next event. No thread sleeps or wakes it at this time.
   void clear() noexcept {
     // relaxed: the owner itself hands the note to the next waker
     word_.store(clear_value, relaxed);
@@ -6631,8 +6631,8 @@ struct preempt_target {
   /// How many were wanted while one was on its way.
   std::atomic<std::uint32_t> repeated{0};
 
-  /// Before a signal without a value is sent. False: one is on its way, and is as good. It may have been
-  /// lost to a handler of somebody else's, so that sometimes it is sent all the same.
+  /// Called before a signal without a value is sent. False: one is on its way, and is as good. A foreign
+  /// handler may have swallowed that one, so sometimes another is sent all the same.
   bool is_to_be_sent() noexcept {
     constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make a thread deaf
     // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
@@ -6739,8 +6739,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// How many threads of this process are in a bystander_scope.
 inline constinit std::atomic<unsigned> bystanders{0};
 
-/// From here on the calling thread makes no goroutine runnable, except by locks that it takes and
-/// releases: so a deadlock is reported although it runs.
+/// While it lives, the calling thread makes no goroutine runnable, except by locks that it takes and
+/// releases. So a deadlock is reported although the thread runs.
 class bystander_scope {
  public:
   // relaxed: each counts itself, and a thread that is not counted yet, or not any more, may as well
@@ -6948,7 +6948,7 @@ void flush_write_buffers() noexcept;
 /// The rare side: between its store and its load.
 inline void heavy_fence() noexcept { flush_write_buffers(); }
 
-/// The same, against the light side of this thread alone: there is no call for one.
+/// The rare side against the light side of that thread alone: the system has a call for all only.
 inline void heavy_fence_for(const thread_ref&) noexcept { flush_write_buffers(); }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -7000,7 +7000,7 @@ struct preempt_target {
   void* argument = nullptr;
   /// The words that the call which runs now has pushed; null outside of it. Its own thread writes it.
   const void* context = nullptr;
-  /// From the moment that the thread is sent there until the call is over.
+  /// True from the moment that the thread is sent to the call until the call is over.
   std::atomic<bool> is_under_way{false};
 };
 static_assert(offsetof(preempt_target, first_register) == 8);
@@ -7014,17 +7014,17 @@ static_assert(offsetof(preempt_target, vector_mask) == 24);
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Whether anybody is interrupted.
+/// Whether threads are interrupted.
 inline constexpr bool has_preempt_signal = true;
 
 /// There is no signal.
 inline constexpr int preempt_signal = 0;
 
 /// Finds out what interrupted code must have kept, and where the system's libraries lie. One thread at a
-/// time, before anybody is interrupted.
+/// time, before any thread is interrupted.
 void install_preempt_handler() noexcept;
 
-/// Nothing to do: nobody blocks what is no signal.
+/// Nothing to do: there is no signal that a thread could block.
 inline void unblock_preempt_signal() noexcept {}
 
 /// Nothing to do: the call has the stack of what it interrupts.
@@ -7110,8 +7110,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// How many threads of this process are in a bystander_scope.
 inline constinit std::atomic<unsigned> bystanders{0};
 
-/// From here on the calling thread makes no goroutine runnable, except by locks that it takes and
-/// releases: so a deadlock is reported although it runs.
+/// While it lives, the calling thread makes no goroutine runnable, except by locks that it takes and
+/// releases. So a deadlock is reported although the thread runs.
 class bystander_scope {
  public:
   // relaxed: each counts itself, and a thread that is not counted yet, or not any more, may as well
@@ -7166,7 +7166,7 @@ class thread {
 /// 0: there is no class of threads of which one runs until it sleeps.
 inline int real_time_priority() noexcept { return 0; }
 
-/// Does nothing, as nobody is in such a class.
+/// Does nothing, as no thread is in such a class.
 inline int set_real_time_priority(int) noexcept { return 0; }
 
 /// A word that each thread has for itself; null at first.
@@ -7227,7 +7227,7 @@ class thread_ref {
   /// The calling thread's from now on.
   void open() noexcept;
 
-  /// No thread's any more: nobody is interrupted. Its own thread calls it, last.
+  /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept;
 
   /// Whether it is the calling thread's.
@@ -7239,7 +7239,7 @@ class thread_ref {
   /// What the thread does.
   thread_look look() const noexcept;
 
-  /// Whether the thread sleeps for a time that it has chosen: nobody says.
+  /// Whether the thread sleeps for a time that it has chosen: the system does not say.
   static bool naps() noexcept { return false; }
 
   /// Has target.interrupt called on that thread where it computes. False if there is no thread, or it
@@ -7387,7 +7387,7 @@ class thread_word_place {
   void* get() const noexcept {
     const std::uint32_t at = at_.load(relaxed);  // relaxed: a constant once set, of no data
     if (at == 0) {
-      return nullptr;  // nobody has set it
+      return nullptr;  // no thread has set it
     }
     return load_thread_word(at);
   }
@@ -7648,8 +7648,8 @@ class thread_sight {
 
 // ---- thrum/detail/os/posix/thread_sight.hpp ----
 //
-// What others see of a thread, as far as POSIX has it: its CPU time. Whether it computes or waits at
-// this moment nobody says.
+// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
+// computes or waits at this moment.
 #ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 #define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
@@ -7692,7 +7692,7 @@ class thread_sight : public clock_sight {
   void open() noexcept;
   void close() noexcept;
 
-  /// Unknown if there are so many threads that this one is not among those that are told of.
+  /// Unknown if there are so many threads that this one is not among those that the kernel lists.
   thread_look look() const noexcept;
 
  private:
@@ -7707,8 +7707,8 @@ class thread_sight : public clock_sight {
 #elif THRUM_OS_PORTABLE
 // ---- thrum/detail/os/posix/thread_sight.hpp ----
 //
-// What others see of a thread, as far as POSIX has it: its CPU time. Whether it computes or waits at
-// this moment nobody says.
+// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
+// computes or waits at this moment.
 #ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 #define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
@@ -7768,7 +7768,7 @@ class thread_ref {
   /// The calling thread's from now on.
   void open() noexcept;
 
-  /// No thread's any more: nobody is interrupted. Its own thread calls it, last.
+  /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept;
 
   /// Whether it is the calling thread's. For handlers, too.
@@ -7780,7 +7780,7 @@ class thread_ref {
   /// What the thread does, as far as the system says.
   thread_look look() const noexcept { return sight_.look(); }
 
-  /// Whether the thread sleeps for a time that it has chosen: nobody says.
+  /// Whether the thread sleeps for a time that it has chosen: the system does not say.
   static bool naps() noexcept { return false; }
 
   /// Has target.interrupt called on that thread, wherever it is. False if there is no thread.
@@ -7886,7 +7886,7 @@ THRUM_INLINE void light_fence() noexcept {
 /// works. May be called from a signal handler that saves errno.
 void heavy_fence() noexcept;
 
-/// The same, against the light side of this thread alone: on Linux that costs as much as all.
+/// The rare side against the light side of that thread alone: on Linux it costs as much as for all.
 inline void heavy_fence_for(const thread_ref&) noexcept { heavy_fence(); }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -7999,7 +7999,7 @@ class thread_ref {
   /// The calling thread's from now on. Others may ask of the one before meanwhile.
   void open() noexcept;
 
-  /// No thread's any more: nobody is interrupted. Its own thread calls it, last.
+  /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept {
     tid_.store(0, relaxed);  // relaxed: a signal that is sent now finds out where it arrives
   }
@@ -8202,22 +8202,22 @@ void sleep_ns(std::int64_t ns) noexcept;
 //   system's; it stands in the list of the address's bucket, the longest there first. A bucket's lock
 //   is held for a few instructions, and never while a thread sleeps.
 //
-// The race: who waits compares the word under the lock; who wakes has changed it before, and looks
-// for sleepers under the lock. If the waiter has the lock first it is found, else it finds the word
-// changed.
+// The race: the waiter compares the word under the lock. The waker has changed it before, and looks
+// for sleepers under the lock. If the waiter has the lock first, the waker finds it; else the waiter
+// finds the word changed.
 //
 // WT1  while a bucket is locked its thread is uninterrupted: neither a signal nor another thread
 //      stops it there. A handler may wake a note, and would wait for ever for what it has interrupted.
 // WT2  an event is posted under the lock, and its thread takes the lock once more before it is laid
 //      aside or destroyed.
-// WT3  whoever looks for an address in one shared object finds those that sleep by another: the
-//      table is process-wide.
+// WT3  a waker in one shared object finds the threads that sleep by another: the table is
+//      process-wide.
 //
 // Why the event is a semaphore or an object of the kernel: posting a semaphore is all that POSIX lets
 // a handler do to wake a thread. A condition variable takes a mutex, which the interrupted thread may
 // hold at that moment; and a thread that blocked signals for as long as it sleeps would keep those of
 // the process waiting, if all threads did so. Windows' WaitOnAddress keeps its sleepers in a table of
-// the system's library, whose locks nobody can take from a thread that was stopped inside.
+// the system's library: no thread can take its locks from one that was stopped inside.
 #ifndef THRUM_DETAIL_OS_WAIT_TABLE_HPP
 #define THRUM_DETAIL_OS_WAIT_TABLE_HPP
 
@@ -8225,7 +8225,7 @@ void sleep_ns(std::int64_t ns) noexcept;
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// In a child process, which has none of the threads that sleep: nobody does.
+/// Empties the table in a child process, which has none of the threads that sleep.
 void forget_sleepers() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -8504,18 +8504,18 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 //   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
 //   one of them wins, under that lock.
 //
-// What keeps the object alive while somebody withdraws a point from it
+// What keeps the object alive while another thread withdraws a point from it
 //   The point is linked: the object has a waiter. From W3 on the object may be destroyed, although
 //   the waiter does not run yet: so W3 settles the point, which shuts its gate (gate.hpp) while the
 //   object is locked. The two go through that gate before they touch the object, and after settle()
 //   none is there or will come.
 //
-// What keeps a wait point alive while somebody withdraws it
+// What keeps a wait point alive while another thread withdraws it
 //   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
 //   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
 //   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
-//   shutdown's lock if it sees the announcement. The same pair of fences makes sure that a
-//   goroutine that parks while the shutdown begins is seen by it or sees it. The waiter's side
+//   shutdown's lock if it sees the announcement. By this pair of fences, too, a goroutine that parks
+//   while the shutdown begins sees the shutdown or is seen by it. The waiter's side
 //   costs a store and a load; a claim word that every wake-up must win would cost a locked
 //   instruction each.
 //
@@ -8859,8 +8859,8 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 //
 // The scheduler knows a poller by nine operations. A descriptor is a handle of the system's and a
 // tag of the scheduler's; the poller hands the tag back with each event and does not know what is
-// behind it. A tag is used for one registration only, so an event that was on its way when its
-// descriptor was closed, and that arrives when the number belongs to another one, wakes nobody.
+// behind it. A tag is used for one registration only. So an event that was on its way when its
+// descriptor was closed wakes no goroutine, even if its number belongs to another descriptor by now.
 //
 //   open()            Makes the poller usable. Called once, before any other operation. Returns 0
 //                     or an error below zero.
@@ -8872,9 +8872,9 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 //   arm_first(fd, tag, events)  Reports once when one of `events` is true, in a name space of its
 //                     own: the descriptor may be added as well. 0 or an error below zero. A poller that
 //                     hears of it also reports when the descriptor is closed instead: `gone`.
-//   arm(fd, tag, events)  The same for a number that was armed before, in its place. os::not_armed:
-//                     it was not, or it belongs to another open file by now, of which a poller that
-//                     cannot tell says nothing.
+//   arm(fd, tag, events)  As arm_first, in place of what that number was armed for before.
+//                     os::not_armed: it was not armed, or it belongs to another open file by now; a
+//                     poller that cannot tell does not report the latter.
 //   poll(delay, sink) Waits for events and gives each to the sink, which collects the goroutines
 //                     that they make runnable. delay < 0: for ever, 0: do not wait, > 0: at most so
 //                     many nanoseconds. May come back early at any time. At most one thread is
@@ -8971,7 +8971,7 @@ enum class choice : std::uint8_t { usual, io_uring };
 
 struct sink;
 
-/// What the system is to do with a descriptor while its goroutine is parked.
+/// An operation of the system on a descriptor while its goroutine is parked.
 struct operation {
   enum kind_type : std::uint8_t {
     receive,  // from a socket
@@ -8990,7 +8990,7 @@ struct operation {
   void (*finish)(operation& self, sink& to, std::int64_t result) noexcept = nullptr;
 };
 
-/// What takes the events of one poll.
+/// The receiver of the events of one poll.
 struct sink {
   void (*deliver)(sink& self, std::uint64_t tag, std::uint32_t events) noexcept;
   /// Tells that the event with this tag will be delivered soon; may be null.
@@ -9000,7 +9000,7 @@ struct sink {
 // clang-format 14 takes what follows `noexcept` for a statement of its own.
 // clang-format off
 
-/// What takes part as a poller; each operation as the head of this file says.
+/// A poller: the head of this file says what each operation does.
 template <class Poller>
 concept poller_contract = requires(Poller& poller, const Poller& constant, std::int64_t delay_ns,
                                    os::handle fd, std::uint64_t tag, std::uint32_t events, sink& to) {
@@ -9116,7 +9116,7 @@ enum class g_status : std::uint8_t {
   /// Inside blocking(). It has an M and its stack, but owns no P: the monitor may take the P away.
   syscall = 3,
   /// Parked. Recorded in some wait structure; a thread that removes it from there must ready it.
-  /// Its stack belongs to nobody once the commit of its park has run.
+  /// Its stack has no owner once the commit of its park has run.
   waiting = 4,
   /// Finished or never started; on a free list, or held by a join handle that has not let go.
   dead = 6,
@@ -9214,8 +9214,8 @@ constexpr bool is_polled(wait_reason reason) noexcept {
 // files of the program: such a build has an inline namespace of its own (base/config.hpp).
 //
 // Only the queues (sched/queue) are templates over it, as the models check each of them with
-// several. Rejected: templates throughout. 214 of them spelled a parameter that nobody ever gave,
-// their bodies were looked at twice by the compiler, and every name in a debugger ended in
+// several. Rejected: templates throughout. 214 of them spelled a parameter that no program ever gave,
+// the compiler looked at their bodies twice, and every name in a debugger ended in
 // <default_traits>. docs/decisions/0014-traits-are-chosen-once.md says more.
 #ifndef THRUM_DETAIL_SCHED_CORE_TRAITS_HPP
 #define THRUM_DETAIL_SCHED_CORE_TRAITS_HPP
@@ -9441,7 +9441,7 @@ struct raised_exception {
   std::uintptr_t information[15];
 };
 
-/// What a handler returns: the thread goes on where it was; nobody is found here.
+/// A handler's answers: the thread continues where it was; or the search continues.
 inline constexpr int go_on_there = 0;
 inline constexpr int go_on_searching = 1;
 
@@ -9460,10 +9460,10 @@ inline bool is_thrown(const raised_exception& raised) noexcept {
 
 #if THRUM_HAS_ARM_UNWINDER
 
-// Of the unwinder of 32-bit Arm, which leaves it to each function's routine to take its frame away.
+// The 32-bit Arm unwinder leaves it to each function's routine to take its frame away; this takes it away.
 extern "C" ::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::_Unwind_Context*);
 
-/// What the entry of call_watched names. It is also called for a walk that has no exception.
+/// The routine that the entry of call_watched names. Also called for a walk without an exception.
 [[gnu::used, gnu::visibility("hidden")]] inline ::_Unwind_Reason_Code thrum_watch_exception(
     ::_Unwind_State, ::_Unwind_Control_Block*,
     ::_Unwind_Context*) asm(THRUM_SYMBOL("thrum_watch_exception"));
@@ -9481,7 +9481,7 @@ inline ::_Unwind_Reason_Code thrum_watch_exception(::_Unwind_State state,
 
 #elif THRUM_HAS_SEH_UNWINDER
 
-/// What the entry of call_watched names. It is called for whatever passes, a fault as well.
+/// The routine that the entry of call_watched names. Called for each exception and fault that passes.
 [[gnu::used]] inline int thrum_watch_exception(const raised_exception*, void*, void*,
                                                void*) asm(THRUM_SYMBOL("thrum_watch_exception"));
 inline int thrum_watch_exception(const raised_exception* raised, void*, void*, void*) {
@@ -9494,10 +9494,10 @@ inline int thrum_watch_exception(const raised_exception* raised, void*, void*, v
   return go_on_searching;
 }
 
-/// What the first function of a stack names: nobody has caught it. An exception of C++ ends the program
-/// here as it does elsewhere, where the unwinder comes to the end of the stack and returns to `throw`.
-/// For all others the program's own filter is asked, as the first function of a thread does it: the
-/// system asks nobody, and ends the process.
+/// The handler of the first function of a stack: no frame has caught the exception. An exception of C++ ends
+/// the program here as it does elsewhere, where the unwinder comes to the end of the stack and returns to
+/// `throw`. For all others this asks the program's own filter, as the first function of a thread does:
+/// the system would ask no filter, and end the process.
 [[gnu::used]] inline int thrum_end_by_exception(const raised_exception*, void*, void*,
                                                 void*) asm(THRUM_SYMBOL("thrum_end_by_exception"));
 inline int thrum_end_by_exception(const raised_exception* raised, void*, void* machine, void*) {
@@ -9576,7 +9576,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "x86_64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor.
+/// Call it in a loop that waits for another processor.
 THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
@@ -9603,7 +9603,7 @@ inline bool has_shadow_stack() noexcept {
   return top != 0;
 }
 
-/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
+/// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
 
 /// A return address as the call has left it.
@@ -9884,7 +9884,7 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
-/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
+/// How much of a stack the system keeps for handlers of its overflow: some pages, but no more than
 /// a quarter.
 constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
   constexpr std::size_t wanted = 16'384;
@@ -9913,7 +9913,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "x86_64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor.
+/// Call it in a loop that waits for another processor.
 THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
@@ -9940,7 +9940,7 @@ inline bool has_shadow_stack() noexcept {
   return top != 0;
 }
 
-/// By DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
+/// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
 
 /// A return address as the call has left it.
@@ -10277,7 +10277,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "aarch64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
+/// Call it in a loop that waits for another processor. isb waits for about as long as x86's
 /// pause; yield, the instruction made for it, does nothing on most processors.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
@@ -10306,7 +10306,7 @@ inline bool has_shadow_stack() noexcept {
   return asked == 0;
 }
 
-/// By DWARF's numbers: x0 to x30, the stack pointer.
+/// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 
 /// A return address without its signature, if it was signed. An older processor does nothing.
@@ -10612,7 +10612,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "aarch64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor. isb waits for about as long as x86's
+/// Call it in a loop that waits for another processor. isb waits for about as long as x86's
 /// pause; yield, the instruction made for it, does nothing on most processors.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("isb" ::: "memory"); }
 
@@ -10641,7 +10641,7 @@ inline bool has_shadow_stack() noexcept {
   return asked == 0;
 }
 
-/// By DWARF's numbers: x0 to x30, the stack pointer.
+/// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 
 /// A return address without its signature, if it was signed. An older processor does nothing.
@@ -10668,7 +10668,7 @@ inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
-/// What the system keeps of a stack for those who look at its overflow: some pages, but no more than
+/// How much of a stack the system keeps for handlers of its overflow: some pages, but no more than
 /// a quarter.
 constexpr std::size_t bytes_for_overflow(std::size_t stack_bytes) noexcept {
   constexpr std::size_t wanted = 16'384;
@@ -10962,8 +10962,8 @@ inline void* prepare_stack(void* top, stack_bounds bounds,
 //    0 ra (return address)    8 s0-s11 (s0 is the frame pointer)
 //    104 fs0-fs11 and 8 bytes that keep the alignment, with lp64d; 8 such bytes with lp64
 // What is preserved is a matter of the convention and not of the processor: with lp64 no called
-// function preserves a floating-point register, whether there are any or not. The vector registers
-// are nobody's across a call. gp and tp belong to the platform and are left alone.
+// function preserves a floating-point register, whether there are any or not. No function preserves
+// a vector register. gp and tp belong to the platform and are left alone.
 //
 // The predictor of returns looks at the register by which is jumped: ra and t0 are calls and
 // returns to it, t1 and t2 are neither. By t2 (and by ra) a jump may land anywhere where the
@@ -11190,7 +11190,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "riscv64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor: `pause`, which processors without it
+/// Call it in a loop that waits for another processor: `pause`, which processors without it
 /// take for a fence that orders nothing.
 THRUM_INLINE void spin_hint() noexcept { asm volatile(".4byte 0x0100000f" ::: "memory"); }
 
@@ -11217,7 +11217,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = THRUM_CALLS_KEEP_FLOATS != 0 ? 208 : 112;
 
-/// By DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
+/// Registers by DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
 using frame_registers = registers_of_frame<32, 2>;
 
 /// A return address as the call has left it.
@@ -11475,7 +11475,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "i686";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor.
+/// Call it in a loop that waits for another processor.
 THRUM_INLINE void spin_hint() noexcept { __builtin_ia32_pause(); }
 
 /// A request to valgrind, if the program runs in it; else 0 and six instructions without effect.
@@ -11497,7 +11497,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 20;
 
-/// By DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
+/// Registers by DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
 using frame_registers = registers_of_frame<9, 4>;
 
 /// A return address as the call has left it.
@@ -11744,7 +11744,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "armhf";
 inline constexpr std::size_t stack_alignment = 8;
 
-/// To be called in a loop that waits for another processor. `yield` does nothing on most.
+/// Call it in a loop that waits for another processor. `yield` does nothing on most processors.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("yield" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
@@ -11833,10 +11833,10 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 //    512 the caller's own first words, where a called function saves: 8 bytes unused, the condition
 //    register, the return address
 // r2 points to the table of addresses of the shared object whose code runs, and the two sides may
-// be in different ones. r13 belongs to the thread. VRSAVE is nobody's on Linux.
+// be in different ones. r13 belongs to the thread. Linux does not use VRSAVE.
 //
-// A function that is called by its address finds that in r12, from which it makes its r2; whoever
-// called it loads its own r2 again, by the very instruction that the unwinder looks for.
+// A function that is called by its address finds that in r12, from which it makes its r2. Its caller
+// loads its own r2 again, by the very instruction that the unwinder looks for.
 #ifndef THRUM_DETAIL_ARCH_PPC64LE_HPP
 #define THRUM_DETAIL_ARCH_PPC64LE_HPP
 
@@ -12133,7 +12133,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "ppc64le";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor: lets the core's other threads go first.
+/// Call it in a loop that waits for another processor: lets the core's other threads go first.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("or 27, 27, 27" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
@@ -12156,7 +12156,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack, with the words of its caller that it uses.
 inline constexpr std::size_t parked_frame_bytes = 512 + 24;
 
-/// By DWARF's numbers, as far as they are needed: r0 to r31, of which r1 is the stack pointer, and
+/// Registers by DWARF's numbers, as far as needed: r0 to r31, of which r1 is the stack pointer, and
 /// the return address, which has number 65.
 using frame_registers = registers_of_frame<66, 1>;
 
@@ -12226,8 +12226,8 @@ inline void* prepare_stack(void* top, stack_bounds, void (*entry)(void* pass, vo
 // The frame of a stack that does not run, from its stack pointer upwards:
 //    0 f8-f15    64 what the caller gave: 48 bytes unused, then r6-r15 (r14 is the return address,
 //    r15 the caller's stack pointer)
-// Of the vector registers only what they share with f8-f15 is preserved. There is no predictor of
-// returns that the older processors have; newer ones take `br %r14` for one.
+// A switch preserves only that part of the vector registers which they share with f8-f15. Older
+// processors have no predictor of returns; newer ones take `br %r14` for a return.
 #ifndef THRUM_DETAIL_ARCH_S390X_HPP
 #define THRUM_DETAIL_ARCH_S390X_HPP
 
@@ -12431,11 +12431,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "s390x";
 inline constexpr std::size_t stack_alignment = 8;
 
-/// To be called in a loop that waits for another processor, of which there is no hint to give.
+/// Call it in a loop that waits for another processor. This processor has no hint for that.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("" ::: "memory"); }
 
 /// A request to valgrind, if the program runs in it; else 0 and five instructions without effect.
-/// Nobody else loads registers from themselves.
+/// No other code loads registers from themselves.
 inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept {
   register const std::uintptr_t* question asm("2") = request;
   register std::uintptr_t answer asm("3") = 0;
@@ -12454,7 +12454,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&request)[6]) noexcept 
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 64 + 128;
 
-/// By DWARF's numbers, as far as they are needed: r0 to r15, of which the last is the stack pointer.
+/// Registers by DWARF's numbers, as far as needed: r0 to r15, of which the last is the stack pointer.
 using frame_registers = registers_of_frame<16, 15, 160>;
 
 /// A return address as the call has left it.
@@ -12730,7 +12730,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace arch {
 inline constexpr char name[] = "loongarch64";
 inline constexpr std::size_t stack_alignment = 16;
 
-/// To be called in a loop that waits for another processor, which this one has no instruction for.
+/// Call it in a loop that waits for another processor. This processor has no instruction for that.
 THRUM_INLINE void spin_hint() noexcept { asm volatile("nop" ::: "memory"); }
 
 /// No valgrind that there is when this is written runs programs for this processor.
@@ -12739,7 +12739,7 @@ inline std::uintptr_t ask_valgrind(const std::uintptr_t (&)[6]) noexcept { retur
 /// What a switch leaves on the stack.
 inline constexpr std::size_t parked_frame_bytes = 160;
 
-/// By DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
+/// Registers by DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
 using frame_registers = registers_of_frame<32, 3>;
 
 /// A return address as the call has left it.
@@ -12799,7 +12799,7 @@ THRUM_INLINE void* switch_stack(void** save_sp, void* load_sp, void* pass) noexc
   return thrum_switch_stack(save_sp, load_sp, pass);
 }
 
-/// The same, faster when most switches are made by the same call: see contract.hpp.
+/// As switch_stack, but faster when most switches are made by the same call: see contract.hpp.
 THRUM_INLINE void* switch_stack_paired(void** save_sp, void* load_sp, void* pass) noexcept {
   return thrum_switch_stack_paired(save_sp, load_sp, pass);
 }
@@ -12860,14 +12860,14 @@ static_assert(stack_alignment <= 16);  // what every prepared stack has
 //   side of a socket is ready, also if it is already.
 //
 // Requests
-//   The system writes into a request until it has ended, so a request belongs to the poller and not
-//   to the one that asked: the goroutine may be gone, and its socket closed, which ends the request
-//   with a tag that nobody has any more. They lie in slabs, which are given back at the end, and those
-//   that are free in a list.
+//   The system writes into a request until it has ended. So a request belongs to the poller and not
+//   to the goroutine that asked: the goroutine may be gone. Its socket may be closed, which ends the
+//   request with a tag that no registration has any more. Requests lie in slabs, which are given back
+//   at the end; a list has the free ones.
 //
 // Arming
 //   What was armed is one request of each descriptor: it stands in a table by the descriptor's number
-//   until its packet has come, and who arms that number again ends it first. Else every wait that times
+//   until its packet has come; arm() of that number ends it first. Else every wait that times
 //   out would leave a request of its own with the system, for as long as the socket lives.
 //   The system ends a request when its socket is closed, and says so: the waiters hear it at once.
 //
@@ -12916,7 +12916,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
 
-/// Held for a few lines, by threads that nobody stops meanwhile: all of them are in a section.
+/// Held for a few lines. All its holders are in a section, so none is stopped while it holds the lock.
 class afd_lock {
  public:
   void lock() noexcept;
@@ -12942,14 +12942,14 @@ class object_waits {
   object_waits& operator=(const object_waits&) = delete;
 
   /// A packet with this key comes to the port when one of `what` is true of the object, also if it is
-  /// true already. 0; os::always_ready: it is none that anybody waits for; or another error below zero.
+  /// true already. 0; os::always_ready: its kind cannot be waited for; or another error below zero.
   int submit(os::handle port, std::uintptr_t key, os::handle fd, std::uint64_t tag,
              std::uint32_t what, std::uint32_t answer) noexcept;
 
-  /// Nobody waits for these any more; the packet comes soon, or not at all.
+  /// Cancels waits that have no waiter any more; the packet comes soon, or not at all.
   void cancel(std::uint64_t tag) noexcept;
   void cancel_all() noexcept;
-  /// The same for what that object was armed for; if a packet is on its way, its tag is 0.
+  /// Cancels what that object was armed for; if a packet is on its way, its tag is 0.
   void cancel_armed(os::handle fd) noexcept;
 
   /// How many packets have not been taken yet.
@@ -13021,7 +13021,7 @@ class afd {
     return descriptors_.load(relaxed) + (has_armed_.load(relaxed) ? 1 : 0);
   }
 
-  /// What the system has been asked and has not answered, or whose answer was not fetched yet.
+  /// How many requests the system has not answered, or whose answer was not fetched yet.
   std::uint32_t requests() noexcept {
     return under_way_.load(relaxed) + objects_.size();  // relaxed: a figure for tests
   }
@@ -13093,8 +13093,8 @@ class afd {
 //   each step changed in turn.
 //
 // Descriptors of others (arm)
-//   Somebody else's library may close a descriptor while we know it, and the same one may be added
-//   as well, which epoll refuses. They are in a second epoll, one-shot, which is itself a
+//   A foreign library may close such a descriptor while we know it. It may be added as well, and epoll
+//   refuses the same descriptor twice. So they are in a second epoll, one-shot, which is itself a
 //   descriptor in the first one.
 #ifndef THRUM_DETAIL_NETPOLL_EPOLL_HPP
 #define THRUM_DETAIL_NETPOLL_EPOLL_HPP
@@ -13263,7 +13263,7 @@ using epoll = basic_epoll<epoll_system>;
 // Files that are always ready
 //   kqueue takes regular files, and means something else by them (there is more in front of the
 //   position). They are refused here, as the contract wants, and so is what kqueue refuses as a
-//   kind. FreeBSD refuses EVFILT_WRITE of a pipe whose other end is closed: nobody waits there,
+//   kind. FreeBSD refuses EVFILT_WRITE of a pipe whose other end is closed: no goroutine waits there,
 //   because the call fails at once.
 //
 // What can only be read
@@ -13318,7 +13318,7 @@ THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {
 // What floors above say themselves, or ask for.
 inline constexpr int would_block = -EAGAIN;        ///< not without waiting
 inline constexpr int interrupted = -EINTR;         ///< a signal came: call again
-inline constexpr int cancelled = -ECANCELED;       ///< somebody has closed the descriptor
+inline constexpr int cancelled = -ECANCELED;       ///< the descriptor has been closed
 inline constexpr int no_memory = -ENOMEM;          ///< or no room in a table of ours
 inline constexpr int bad_handle = -EBADF;          ///< there is no such descriptor
 inline constexpr int invalid = -EINVAL;            ///< an argument that makes no sense
@@ -13330,13 +13330,13 @@ inline constexpr int not_connected = -ENOTCONN;    ///< a socket without a peer
 inline constexpr int in_progress = -EINPROGRESS;   ///< begun, and the poller tells of its end
 // What a network says that stands in for the system's.
 inline constexpr int peer_reset = -ECONNRESET;      ///< the peer is gone, with what was sent
-inline constexpr int peer_refused = -ECONNREFUSED;  ///< nobody listens there
+inline constexpr int peer_refused = -ECONNREFUSED;  ///< no program listens there
 inline constexpr int peer_silent = -ETIMEDOUT;      ///< no answer for too long
-inline constexpr int peer_closed = -EPIPE;          ///< nobody will ever read that
-inline constexpr int address_taken = -EADDRINUSE;   ///< somebody else has it
+inline constexpr int peer_closed = -EPIPE;          ///< no peer will ever read that
+inline constexpr int address_taken = -EADDRINUSE;   ///< another socket has it
 inline constexpr int too_long = -EMSGSIZE;          ///< no datagram is as long
 // What a poller says.
-inline constexpr int always_ready = -EPERM;    ///< a kind of file for which nobody waits
+inline constexpr int always_ready = -EPERM;    ///< a kind of file that a poller does not watch
 inline constexpr int already_added = -EEXIST;  ///< the same number twice
 inline constexpr int not_armed = -ENOENT;      ///< it was not, or the number is another file's
 
@@ -13424,7 +13424,7 @@ class kqueue {
       }
     }
     if (error != 0) {
-      descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+      descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
     }
     return is_refusal_of_kind(error) ? os::always_ready : error;
   }
@@ -13432,7 +13432,7 @@ class kqueue {
   THRUM_NOINLINE void remove(os::handle fd) noexcept {
     apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));
     apply(own_, change(fd, EVFILT_WRITE, EV_DELETE, 0));
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
   }
 
   int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
@@ -13607,20 +13607,20 @@ static_assert(poller_contract<kqueue>);
 //   readiness for all else, which has to be asked for each time (asks_each_time in contract.hpp):
 //   what IOCP and AFD on Windows are like, tried on Linux.
 //
-// Who submits
+// Submitting
 //   Requests are put into the queue under `submitting_` and are handed over by the next poll, which
 //   enters the kernel anyway; or at once, if some thread sleeps in the poller (`sleeps_`) and would
-//   not see them, or if the caller says so. Whoever hands over comes back when the kernel has taken
+//   not see them, or if the caller says so. A thread that hands over returns when the kernel has taken
 //   its request: a call ends at one that the kernel refuses at once, and leaves what stands behind.
 //
-// Who reaps
-//   One thread at a time, under `reaping_`, which a poll that waits holds all the time. Others find
-//   nothing then: the scheduler lets nobody poll beside a thread that sleeps here.
+// Reaping
+//   One thread at a time, under `reaping_`, which a poll that waits holds all the time. Other threads
+//   find nothing then: the scheduler lets no M poll beside a thread that sleeps here.
 //
 // Waking
 //   A request that does nothing, which completes at once. `woken_` is the wake: a poll that finds it
 //   before it sleeps does not; the completion only ends the sleep of one that missed it, and only a
-//   poll that waits clears it then. A signal handler that wakes has interrupted nobody who is here.
+//   poll that waits clears it then. A signal handler that wakes never interrupts a thread in here.
 //
 // Checked by tests/model/linux/io_uring_model.cpp, with each order and each step changed in turn.
 //
@@ -13632,7 +13632,7 @@ static_assert(poller_contract<kqueue>);
 //   is interrupted then, too. With that interrupt, which goes from one processor to another, an HTTP
 //   request cost half as much again. If the thread has ended, the request may be cancelled instead:
 //   readiness that was asked for is then reported as if it were there, and an operation ends with
-//   os::interrupted. Whoever waits calls again.
+//   os::interrupted. The waiter calls again.
 //
 // Nor does a file end before the requests that name it, and those end on the thread that submitted
 // them, a moment after their cancellation. So the work of a last close() may fall to that thread. It
@@ -13640,7 +13640,7 @@ static_assert(poller_contract<kqueue>);
 // the one in the poller, then waits in place of the one that closes. (Measured: 1.03 s for a second.)
 //
 // Descriptors of others (arm) stay with an epoll, which is itself watched by the ring: the kernel
-// keeps the file of a request open, so a ring never learns that somebody has closed a number.
+// keeps the file of a request open, so a ring never learns that a program has closed a number.
 //
 // Source: the kernel's io_uring.c and the manual pages of io_uring_setup(2) and io_uring_enter(2).
 #ifndef THRUM_DETAIL_NETPOLL_IO_URING_HPP
@@ -13669,7 +13669,7 @@ static_assert(poller_contract<kqueue>);
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll { namespace uring {
 
-/// What is to be done; the same 64 bytes for all operations.
+/// A request to the kernel; 64 bytes for each kind of operation.
 struct submission {
   std::uint8_t opcode;
   std::uint8_t flags;
@@ -13684,7 +13684,7 @@ struct submission {
 };
 static_assert(sizeof(submission) == 64);
 
-/// What has become of it.
+/// The kernel's answer to a request.
 struct completion {
   std::uint64_t user_data;
   std::int32_t result;
@@ -13708,7 +13708,7 @@ static_assert(shared_word::is_always_lock_free && sizeof(shared_word) == sizeof(
 /// The priority of a receive that waits first.
 inline constexpr std::uint16_t wait_first = 1;
 
-/// Of enter(): there was no memory for a request. Another call may find some.
+/// The error of enter() if there was no memory for a request. Another call may find some.
 inline constexpr int no_memory_now = -EAGAIN;
 
 /// Both queues, mapped. The kernel takes from the first and puts into the second.
@@ -13769,7 +13769,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
 
-/// Held for some lines, or, by the thread that sleeps in the kernel, for long: then nobody waits.
+/// Held for some lines, or, by the thread that sleeps in the kernel, for long: then no thread waits for it.
 template <class System>
 class ring_lock {
  public:
@@ -13844,14 +13844,14 @@ class basic_io_uring {
     return reinterpret_cast<std::uintptr_t>(&what) | operation_bit;
   }
 
-  /// Into the queue. `now`: hands it over, and what stands before it, even if nobody sleeps.
+  /// Puts it into the queue. `now`: hands it and all before it over, even if no thread sleeps.
   void submit(const uring::submission& what, bool now) noexcept;
-  /// There is room. Where the queue ends now.
+  /// Puts it into the queue, which has room. Returns where the queue ends now.
   std::uint32_t put_locked(const uring::submission& what) noexcept;
-  /// What stands before `end`; returns when the kernel has it.
+  /// Hands over what stands before `end`; returns when the kernel has it.
   void hand_over(std::uint32_t end) noexcept;
   std::uint32_t waiting_locked() const noexcept;
-  /// What stands in the queue, which is handed over by the caller; from now on somebody sleeps.
+  /// Returns how many requests the caller is to hand over. `sleeps`: it sleeps in the kernel from now on.
   std::uint32_t begin_wait(bool sleeps) noexcept;
   void end_wait() noexcept;
   void watch_others() noexcept;
@@ -13887,7 +13887,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 class linux_poller {
  public:
   int open() noexcept { return epoll_.open(); }
-  /// With epoll where the kernel has no ring, or does not give one.
+  /// Opens epoll if the kernel has no ring, or does not give one.
   int open(choice wanted) noexcept {
     is_ring_ = wanted == choice::io_uring && ring_.open() == 0;
     return is_ring_ ? 0 : epoll_.open();
@@ -13907,7 +13907,7 @@ class linux_poller {
   void remove(os::handle fd, std::uint64_t tag, std::uint32_t asked) noexcept {
     is_ring_ ? ring_.remove(fd, tag, asked) : epoll_.remove(fd);
   }
-  /// For one that nobody has asked about.
+  /// Removes a descriptor for which nothing was asked.
   void remove(os::handle fd) noexcept { remove(fd, 0, 0); }
   void ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept {
     ring_.ask(fd, tag, side, now);
@@ -14502,13 +14502,13 @@ class spin_lock : private ranked {
   /// The lock may be gone: only its address is used.
   void wake_sleeper() noexcept { os::futex_wake(locked_, 1); }
 
-  /// Nobody holds it: in a child process, where the threads that might are not.
+  /// Frees the lock in a child process, where the threads that might hold it do not exist.
   void abandon() noexcept {
     locked_.store(0, relaxed);    // relaxed: there is only this thread
     sleepers_.store(0, relaxed);  // relaxed: there is only this thread
   }
 
-  /// Whether somebody holds it; for assertions.
+  /// Whether a thread holds it; a hint, unless the caller does.
   bool is_locked() const noexcept {
     return locked_.load(relaxed) != 0;  // relaxed: only the holder can rely on the answer
   }
@@ -14534,7 +14534,7 @@ class spin_lock : private ranked {
     }
   }
 
-  // From 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off
+  // Pauses of 1 us to 8 us: some dozens of sections, see above. After that the holder is probably off
   // its CPU, and only giving up ours can help it.
   static constexpr std::uint32_t active_rounds = 4;
   static constexpr std::uint32_t first_pauses = 100;
@@ -14570,7 +14570,7 @@ class blocking_lock : private ranked {
     }
   }
 
-  /// As that of spin_lock.
+  /// Frees the lock in a child process, where the threads that might hold it do not exist.
   void abandon() noexcept {
     word_.store(free, relaxed);  // relaxed: there is only this thread
   }
@@ -14587,15 +14587,15 @@ class blocking_lock : private ranked {
       }
       arch::spin_hint();
     }
-    // [lock.futex <] acquire: as in lock. `contended` stays set until nobody waits any more.
+    // [lock.futex <] acquire: as in lock. `contended` stays set until no thread waits any more.
     while (word_.exchange(contended, acquire) != free) {
       os::futex_wait(word_, contended, -1);
     }
   }
 
-  static constexpr std::uint32_t free = 0;       // nobody holds it
-  static constexpr std::uint32_t held = 1;       // held, nobody sleeps
-  static constexpr std::uint32_t contended = 2;  // held, and somebody may sleep on the word
+  static constexpr std::uint32_t free = 0;       // no thread holds it
+  static constexpr std::uint32_t held = 1;       // held, no thread sleeps
+  static constexpr std::uint32_t contended = 2;  // held, and a thread may sleep on the word
 
   std::atomic<std::uint32_t> word_{free};
 };
@@ -14675,13 +14675,13 @@ struct default_traits {
   /// of a processor at the most.
   static constexpr std::int64_t poll_interval_ns = 1'000'000;
 
-  /// Bytes of input and output that a goroutine may move in a row before it looks whether somebody
-  /// waits, and as how many of them each call counts: 128 calls, or a few large ones, which take
-  /// about as long, some hundred microseconds.
+  /// Bytes of input and output that a goroutine may move in a row before it looks whether another
+  /// goroutine waits, and as how many of them each call counts: 128 calls, or a few large ones, which
+  /// take about as long, some hundred microseconds.
   static constexpr std::int64_t io_budget = 1 << 20;
   static constexpr std::int64_t io_call_cost = io_budget / 128;
 
-  /// After so many looks it also gives way to those that have given way themselves. About a slice:
+  /// After so many looks it also gives way to goroutines that have given way themselves. About a slice:
   /// among them, short turns would let each find cold caches.
   static constexpr std::uint32_t io_looks = 64;
 
@@ -14701,9 +14701,9 @@ struct default_traits {
   /// How long a thread must have slept in a call before its P is taken.
   static constexpr std::int64_t blocked_ns = 1'000'000;
 
-  /// The same on a system that does not say whether a thread sleeps or waits for a CPU: longer than
-  /// a thread waits for one beside some dozens that compute. A loop that loses its P by mistake goes on
-  /// without, and may be a thread too many.
+  /// How long a thread must have been in a call before its P is taken, on a system that does not say whether
+  /// it sleeps or waits for a CPU: longer than a thread waits for a CPU beside some dozens that compute.
+  /// A loop that loses its P by mistake continues without, and may be a thread too many.
   static constexpr std::int64_t silent_ns = 100'000'000;
 
   /// How long a thread must have computed after a signal was sent to it that it has not taken, for
@@ -14808,16 +14808,16 @@ using atomic = traits::atomic<T>;
 //        and that entry names the slot.
 //   TH2  no entry is due before its parent, (i - 1) / 4; an entry's time is never later than when
 //        its timer is due.
-//   TH3  earliest_ is the time of entry 0, or `never` for an empty heap, whenever nobody holds the
+//   TH3  earliest_ is the time of entry 0, or `never` for an empty heap, whenever no thread holds the
 //        lock.
 //   TH4  after remove() has returned, the timer's function is not running and will not run.
 //
 // Why four-ary: half the levels of a binary heap, and four siblings of 16 bytes lie in one cache
 // line. The due time stands in the entry so that sifting reads no timer. (From Go.) Nor does it write
 // one: where an entry stands is kept in a table beside the heap, and not in the timer, which lies in
-// a stack that nobody has touched for long. (With 100,000 sleepers each level of a sift was a miss.)
+// a stack that no thread has touched for long. (With 100,000 sleepers each level of a sift missed.)
 // A timer is fetched when its entry comes close to the top.
-// Functions run without the lock: they lock the object that somebody waits on, and lock order is
+// Functions run without the lock: they lock the object that a waiter waits on, and lock order is
 // object before heap, because a waiter arms its timer while it holds its object.
 //
 // The array comes from pages, not from malloc: timers are armed in sections in which nothing may
@@ -14989,9 +14989,9 @@ struct machine;
 struct wait_point;
 
 /// What stands between a goroutine and its join handle. Changed under goroutine::join_lock, except
-/// where nobody else can look.
+/// where no other thread can look.
 enum class join_state : std::uint8_t {
-  none,      // nobody holds a handle
+  none,      // there is no handle
   running,   // a handle exists, the goroutine has not ended
   detached,  // the handle let go before the end
   done,      // ended and off its stack; the handle owns the G and gives it back
@@ -15019,7 +15019,7 @@ enum g_flag : std::uint8_t {
   g_on_host = 4,     // likewise, and that thread is a host's: see host.hpp
   g_off_host = 8,    // it must not run on a host's thread
   g_started = 16,    // it has been on the processor before
-  /// It stands in no P's queue when it is ready.
+  /// Flags of a goroutine that stands in no P's queue when it is ready.
   g_apart = g_on_host | g_background,
 };
 
@@ -15031,7 +15031,7 @@ constexpr std::uint8_t initial_flags(thrum::priority urgency) noexcept {
 
 /// What every switch touches, in one cache line.
 struct alignas(base::cache_line_size) goroutine_head {
-  // -- the saved context: owned by the M that runs the G, by nobody while it is parked. The switch
+  // -- the saved context: owned by the M that runs the G; while it is parked, it has no owner. The switch
   // writes `sp`; a P that is about to run the G after next peeks at it to fetch the stack.
   atomic<void*> sp{nullptr};
   os::exception_state exceptions{};
@@ -15046,7 +15046,7 @@ struct alignas(base::cache_line_size) goroutine_head {
   atomic<wait_reason> reason{wait_reason::none};
 
   // -- owner: the goroutine itself --
-  /// It has been told to end: each further wait that could be cancelled ends it again.
+  /// It is to end: each further cancellable wait ends it again.
   bool exiting = false;
   /// It has used up a share of input and output since the poller found it: see io_share.hpp.
   bool moved_much = false;
@@ -15059,7 +15059,7 @@ struct alignas(base::cache_line_size) goroutine_head {
   atomic<join_state> join{join_state::none};
   std::uint32_t uncancellable = 0;  // owner, too: how many of that name live on its stack
 
-  /// As status. When it was parked last, by runtime_scheduler::coarse_ms.
+  /// When it was parked last, by runtime_scheduler::coarse_ms. Written and read as status.
   atomic<std::uint32_t> parked_ms{0};
 
   runtime_scheduler* scheduler = nullptr;
@@ -15084,7 +15084,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
   /// Runs the task to its end. Constant while the goroutine lives.
   void (*entry)(goroutine&) = nullptr;
-  /// Destroys the task's result if nobody will ask for it. Constant while the goroutine lives.
+  /// Destroys the task's result if no caller will ask for it. Constant while the goroutine lives.
   void (*discard_result)(goroutine&) noexcept = nullptr;
   void* task = nullptr;
   local_value* locals = nullptr;
@@ -15106,7 +15106,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 
   stack_pool* pool = nullptr;  // constant once carved
   char* stack_low = nullptr;   // constant once carved: lowest usable byte
-  /// Of its stack: changed by the thread that starts it, ends it, or gives pages back.
+  /// Its stack's extent: changed by the thread that starts it, ends it, or gives pages back.
   [[no_unique_address]] os::stack_extent extent;
 
   // -- shared: see run/end.hpp --
@@ -15190,8 +15190,8 @@ using namespace base::orders;
 
 /// What came of an attempt to take a waiter out of its object.
 enum class withdrawal : std::uint8_t {
-  busy,     // somebody holds the object's lock
-  refused,  // somebody has released the waiter, or is about to
+  busy,     // another thread holds the object's lock
+  refused,  // another thread has released the waiter, or is about to
   done,     // it is out, and ours to wake
 };
 
@@ -15229,7 +15229,7 @@ class basic_gate {
       outcome = attempt();  // GA1: it only tries for the lock
     }
     expected = state::inside;
-    // A waiter that is out will not be released by anybody: no other visitor may come after us.
+    // If the waiter is out, no thread will release it: no other visitor may come after us.
     // [gate.word >] release: our last look at the object; sees: shut_slow. relaxed: it was shut
     // meanwhile
     if (outcome == withdrawal::done ||
@@ -15302,8 +15302,8 @@ class basic_gate {
 // The library may be in several shared objects of a process (os/elf/process_wide.hpp), and each
 // has a thread-local of its own. The thread's M is also kept under a key that all of them know; a
 // shared object that finds its own variable null looks there, and keeps what it has found: a thread
-// has one M from its start to its end. The executable, which is there before any M, is told when
-// one starts, and need not look.
+// has one M from its start to its end. The executable is loaded before any M exists: each M tells it
+// when it starts, so the executable need not look.
 #ifndef THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
 #define THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
 
@@ -15311,8 +15311,8 @@ class basic_gate {
 //
 // M: an OS thread that runs goroutines.
 //
-// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what goroutines
-// asked for when they left the processor with nobody to switch to.
+// The thread's own stack is its g0: there it looks for work, sleeps, and finishes what a goroutine
+// asked for when it left the processor and there was no other goroutine to switch to.
 #ifndef THRUM_DETAIL_SCHED_CORE_M_HPP
 #define THRUM_DETAIL_SCHED_CORE_M_HPP
 
@@ -15563,7 +15563,7 @@ class chunk_stack {
     return taken;
   }
 
-  /// One of the chunk on top, or null.
+  /// Takes one G of the chunk on top; null if there is none.
   [[nodiscard]] G* pop_one() noexcept {
     G* const first = unlink();
     if (first != nullptr) {
@@ -15640,7 +15640,7 @@ enum attention : std::uint32_t {
   attention_timers = 2,   // a timer of this P is due
   attention_retire = 4,   // the number of processors was lowered below this P
   attention_freeze = 8,   // wait until the freeze has ended
-  attention_poll = 16,    // nobody has polled for long: see io_share.hpp
+  attention_poll = 16,    // no M has polled for long: see io_share.hpp
   attention_host = 32,    // its holder is a host, which wants to be asked after each slice; stays
   attention_low = 64,     // it runs a goroutine of background priority: see run/background.hpp
   attention_share = 128,  // background goroutines have waited for long: one of them comes next
@@ -15668,7 +15668,7 @@ struct what_was_seen {
   std::int64_t forks_since = 0;   // that this stands there
   std::int64_t forks_from = 0;    // that something waits, or since a goroutine was made for it
   std::int64_t forks_patience = 0;
-  /// That background goroutines wait while it runs others; 0: it does not.
+  /// Since when background goroutines wait while it runs others; 0: they do not.
   std::int64_t background_since = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
   const void* cpu_of = nullptr;
@@ -15693,12 +15693,12 @@ struct what_was_seen {
 //
 // Purpose
 //   fork_join runs one half of its work at once and leaves the other half here. Most of the time
-//   nobody comes, and the goroutine takes it back a few instructions later; so adding and taking
+//   no thief comes, and the goroutine takes it back a few instructions later; so adding and taking
 //   back cost as little as possible, and what is rare, being robbed, pays.
 //
 // Terms
 //   owner   the goroutine. The deque goes with it from thread to thread; it does not know Ps.
-//   thief   anybody else. It holds the lock of the list that the deque is in.
+//   thief   any other thread. It holds the lock of the list that the deque is in.
 //   list    the deques of the goroutines that began to fork on one P, wherever they are now. A
 //           deque lies on its owner's stack, and is in its list as long as it lives there.
 //   aside   in the list, but not among those that a thief looks at: see "Many that have nothing".
@@ -15733,21 +15733,21 @@ struct what_was_seen {
 //
 // Many that have nothing
 //   Goroutines that are parked inside of a fork may be very many, and most have nothing to give: looking
-//   for work must not mean a look at each. So who walks a list counts those that had none, and when they
-//   are as many as cost what a heavy fence costs, it puts all of them aside. That the owner may push
-//   at the same moment is what the fence is for: the walker says "aside", makes every thread pass a
-//   fence, and looks for an entry once more; the owner pushes, and looks whether it is aside. At
-//   least one sees the other; the owner's side costs a load. So a walk is paid for by the forks that
+//   for work must not mean a look at each. So a thread that walks a list counts those that had none. When
+//   they are as many as cost what a heavy fence costs, it puts all of them aside. The owner may push at
+//   the same moment, hence the fence: the walker says "aside", makes every thread pass a fence, and
+//   looks for an entry once more; the owner pushes, and looks whether it is aside. At least one sees the
+//   other; the owner's side costs a load. So a walk is paid for by the forks that
 //   were made since the last one. Where the system has no fence for all threads, each push has one of its
 //   own.
 //
 // Rejected
-//   A count of deques with an entry: owners would write to a line of everybody's at each fork.
+//   A count of deques with an entry: owners would write to a line that all share at each fork.
 //   The owner's step 1 as a plain store behind a light fence, a thief's with a heavy one (tried: a fork
 //   in 4 ns less): a membarrier for each theft interrupts every thread of the process, and short loops
 //   on many processors are stolen often.
 //   Entries private to the owner until a thief asks for one (private deques, lazy task creation):
-//   no fence at all, but nobody can be given anything while the owner computes, or is parked.
+//   no fence at all, but a thief gets nothing while the owner computes, or is parked.
 //   A deque for each P: a goroutine changes its P in the middle of a fork.
 //   Thieves without a lock (Chase and Lev): the deque would have to outlive its owner's stack frame,
 //   and an owner that finds one entry left would pay for a locked instruction more. Thieves of one
@@ -15901,7 +15901,7 @@ class fork_list {
     }
   }
 
-  /// By the owner of a deque that is aside, when it has pushed (FD5).
+  /// Lists a deque again that is aside; its owner calls this when it has pushed (FD5).
   void list_again(deque& one) noexcept {
     const scoped guard(lock_);
     if (one.aside_.load(relaxed)) {  // relaxed: under the lock
@@ -15916,9 +15916,9 @@ class fork_list {
     return largest_class_.load(relaxed);  // relaxed: under the lock; a hint without
   }
 
-  /// Takes the oldest entry of one of the deques and calls taken(entry), before its owner can know, and
-  /// before anybody can learn from has_work() that it is gone. Null: there is none, or may_take() is false,
-  /// which is asked under the lock.
+  /// Takes the oldest entry of one of the deques. Calls taken(entry) before the entry's owner, or a caller of
+  /// has_work(), can learn that it is gone. Null: there is none, or may_take() is false; may_take() is called
+  /// under the lock.
   template <class May, class F>
   T* steal(May may_take, F taken) noexcept {
     if (is_empty()) {
@@ -15981,9 +15981,9 @@ class fork_list {
     return size_.load(relaxed);  // relaxed: as has_entry_locked
   }
 
-  /// May an idle P be woken for an entry? Waking costs a thousand forks, and one that is taken back
-  /// before anybody came was not worth it. So each time costs a credit; a theft restores them all,
-  /// and so does the monitor when an entry waits for long.
+  /// May an idle P be woken for an entry? A wake costs as much as a thousand forks, and is wasted if the
+  /// owner takes the entry back before a thief comes. So each wake costs a credit; a theft restores all
+  /// credits, and so does the monitor when an entry waits for long.
   bool spend_credit() noexcept {
     const std::uint32_t left = credit_.load(relaxed);  // relaxed: only a heuristic
     if (left != 0) {
@@ -16143,7 +16143,7 @@ T* fork_deque<T, Traits>::steal_locked(Wanted is_wanted) noexcept {
 //   tail_     index behind the newest entry. Only ever advanced, by plain store, by the owner.
 //   slots_    slot i & mask holds the entry with index i, for head_ <= i < tail_. Written by the
 //             owner alone. Other slots hold stale pointers that must not be followed.
-//   runnext_  nullptr or a G. Only the owner makes it non-null; everybody may make it null.
+//   runnext_  nullptr or a G. Only the owner makes it non-null; any thread may make it null.
 //   Indices are 32 bits and wrap; differences are what counts.
 //
 // Invariants
@@ -16152,9 +16152,9 @@ T* fork_deque<T, Traits>::steal_locked(Wanted is_wanted) noexcept {
 //        the other, may see more; then what it saw belongs to different moments.
 //   RQ3  A slot is overwritten only after every successful consumer of its old entry has finished
 //        reading it (head_'s release and the owner's acquire of head_).
-//   RQ4  An entry belongs to the one consumer whose CAS moved head_ across it, and to nobody
+//   RQ4  An entry belongs to the one consumer whose CAS moved head_ across it, and to no thread
 //        before: until then the pointer is a copy, and T must not be touched, not even queue_next.
-//   RQ5  A G is in one queue at a time. So runnext_ cannot go A, nullptr, A while somebody relies
+//   RQ5  A G is in one queue at a time. So runnext_ cannot go A, nullptr, A while a thread relies
 //        on A being the same stay: taking A by CAS is right also if A came back in between.
 //   RQ6  A thief has room for what it takes: it never takes more than its ring can hold plus the
 //        one G that it runs at once.
@@ -16519,7 +16519,7 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t background_tick = 0;
   std::uint32_t background_shares = 0;  // turns that the monitor has asked for
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
-  /// it looks whether somebody waits; and how often it has looked in this slice.
+  /// it looks whether another goroutine waits; and how often it has looked in this slice.
   std::int64_t io_left = 0;
   std::uint64_t io_since = 0;
   std::uint32_t io_looks = 0;
@@ -16536,8 +16536,8 @@ struct alignas(base::cache_line_size) processor {
   /// Times the P came back from, or was taken out of, a system call.
   figure<std::uint32_t> syscall_tick;
 
-  /// When a goroutine went on that a signal had stopped, and the slice that began with it: nobody
-  /// reads the clock for others.
+  /// When a goroutine continued that a signal had stopped, and the slice that began with it. Kept only
+  /// for these: no other slice costs a look at the clock.
   atomic<std::uint32_t> resumed_tick{0};
   atomic<std::int64_t> resumed_at{0};
 
@@ -16550,7 +16550,7 @@ struct alignas(base::cache_line_size) processor {
   atomic<std::uint32_t> wake_credit{traits::wake_credit};
 
   // -- the monitor writes, the holder reads --
-  /// For how long the slice had lasted when the monitor asked for preemption last.
+  /// How long the slice had lasted when the monitor last asked for preemption.
   atomic<std::int64_t> slice_ran_ns{0};
   /// And which slice it was: by the time the request is seen, another one may have begun.
   atomic<std::uint32_t> asked_tick{0};
@@ -16571,7 +16571,7 @@ struct alignas(base::cache_line_size) processor {
 
   run_queue<goroutine, traits> queue;
   timer_heap<traits> timers;
-  /// Of goroutines that began to fork here.
+  /// The forks of goroutines that began to fork here.
   fork_list<forked, traits> forks;
 };
 
@@ -16748,7 +16748,7 @@ enum class searchers : bool {
   all,  // where no P idles, hosts that wait for work, too
 };
 
-/// What the rooms below call of those above them: a program that uses a mutex and no runtime has
+/// The functions of upper layers that lower ones call: a program that uses a mutex and no runtime has
 /// neither.
 struct upcall_table {
   /// The life of an M's thread; its argument is the M. In run/m_main.hpp.
@@ -16759,16 +16759,15 @@ struct upcall_table {
   machine* (*make_spare)(runtime_scheduler&) noexcept;
   /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.
   void (*interrupt)(void* m) noexcept;
-  /// Something is asked of the P that runs a goroutine. Returns the M on which that goes on,
-  /// inside.
-  /// In run/attend.hpp.
+  /// Serves a request to the P that runs a goroutine. Returns the M on which the goroutine continues,
+  /// inside. In run/attend.hpp.
   machine& (*serve_running)(machine&) noexcept;
-  /// The monitor wants the P, or has it. Returns the M on which the caller runs afterwards, inside.
+  /// Answers a monitor that wants the P, or has it. Returns the M on which the caller runs then, inside.
   /// In preempt.hpp.
   machine& (*answer_monitor)(machine&) noexcept;
-  /// An event of a descriptor. In io/poll_events.hpp.
+  /// Takes an event of a descriptor. In io/poll_events.hpp.
   void (*take_event)(poll_sink&, std::uint64_t tag, std::uint32_t events) noexcept;
-  /// That one will come soon.
+  /// Announces an event that will come soon.
   void (*announce_event)(std::uint64_t tag) noexcept;
 };
 
@@ -16830,7 +16829,7 @@ struct alignas(base::cache_line_size) machine {
   // -- the thread writes it before it first holds a P --
   os::thread_ref self;
   bool awaited = false;  // a P is on its way to this thread, which is being made
-  /// Who is called is set once, for each thread that this M is going to have: ThreadSanitizer may keep a
+  /// Its function is set once for all threads that this M is going to have: ThreadSanitizer may keep a
   /// signal until the thread that it was for has ended and the next one begins.
   os::preempt_target interruption;
   /// Signals that have arrived. Written by the handler, read by the monitor.
@@ -16922,7 +16921,7 @@ THRUM_NOINLINE inline machine* current_m() noexcept {
 #endif
 }
 
-/// By the thread itself, as it begins and as it ends.
+/// Sets the calling thread's M. The thread calls it as it begins and as it ends.
 inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();
@@ -16964,13 +16963,13 @@ inline bool is_goroutine() noexcept {
 // The thread that makes threads, ends those that are too many (give_back.hpp), and does whatever
 // else may have to wait for a lock of the C library.
 //
-// Making one takes locks of the C library and of its loader, and a goroutine that lost its P may
+// Making a thread takes locks of the C library and of its loader, and a goroutine that lost its P may
 // hold them. So neither an M inside the scheduler nor the monitor makes a thread: they leave the M
-// here and go on. (Go has a template thread, for a cleaner reason: what a new thread inherits.)
+// here and continue. (Go has a template thread, for a cleaner reason: what a new thread inherits.)
 //
-// Nobody may wait for this thread while a goroutine that lost its P could use the P that is meant
-// for the new one: start_m prefers such a goroutine's thread to a new one, and as long as a P is on
-// its way to a new thread (`creating`), no goroutine that runs without a P is stopped.
+// No M may wait for this thread while a goroutine that lost its P could use the P meant for the new
+// thread: start_m prefers such a goroutine's thread to a new one. While a P is on its way to a new
+// thread (`creating`), no goroutine that runs without a P is stopped.
 //
 // When the system refuses a thread (Go gives up the process then) the runtime goes on with those it
 // has. The P that was meant for the thread is held: its goroutines are in the global queue, its
@@ -16983,7 +16982,7 @@ inline bool is_goroutine() noexcept {
 
 // ---- thrum/detail/sched/core/give_back.hpp ----
 //
-// What a burst leaves behind, and nobody has used for a while, goes back to the system: the pages
+// Gives back to the system what a burst leaves behind and then stays unused for a while: the pages
 // of stacks, and threads.
 //
 // Purpose
@@ -16993,18 +16992,18 @@ inline bool is_goroutine() noexcept {
 //   and of the C library.
 //
 // Stacks
-//   Those that the pool holds grow older by their place in it (stack.hpp). What nobody has taken
-//   for a whole period loses its pages except the one with the G, which stays a G for ever. A P
+//   Stacks in the pool grow older by their place in it (stack.hpp). A stack that was not taken for
+//   a whole period loses its pages, except the one with the G, which stays a G for ever. A P
 //   that has been idle for a period gives the pool what it kept for itself.
 //
 // Threads
-//   An idle M that was not needed for a whole period is one too many; how many those are is the
+//   An idle M that was not needed for a whole period is one too many. The number of such Ms is the
 //   least number of idle Ms in that period, less one for each P and two for sudden needs of a
 //   thread. Such an M is taken out of the idle list and woken without a P, as at the end of the
-//   scheduler, and its thread ends. Nobody waits for that: destructors of the user's thread_local
-//   objects run meanwhile. When it has ended the M is vacant, as one whose thread the system has
-//   refused, and is the next that is given a thread. So it is with an M whose goroutine has ended
-//   without giving its thread_lock back.
+//   scheduler, and its thread ends. The creator does not wait for that end: destructors of the user's
+//   thread_local objects run meanwhile. Then the M is vacant, as one whose thread the system has
+//   refused, and is the next to get a thread. An M whose goroutine ends without giving its
+//   thread_lock back takes this way, too.
 //
 // Invariants
 //   GB1  when nothing is idle, or all has been given back, next() is `never`: the creator sleeps
@@ -17018,7 +17017,7 @@ inline bool is_goroutine() noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// Of the creator's thread only.
+/// Used by the creator's thread only.
 class reclaimer {
  public:
   static constexpr std::int64_t never = INT64_MAX;
@@ -17100,7 +17099,8 @@ class thread_creator {
     }
   }
 
-  /// The M's thread is to be started, or it ends and is to be joined. From anywhere, also from a signal handler.
+  /// Makes the creator start the M's thread, or join it as it ends. From anywhere, also from a signal
+  /// handler.
   void request(machine& m) noexcept {
     machine* first = first_.load(relaxed);  // relaxed: the exchange decides
     do {
@@ -17110,7 +17110,7 @@ class thread_creator {
     note_.wake();
   }
 
-  /// Somebody wants to see all goroutines. From anywhere, also from a signal handler.
+  /// Makes the creator dump all goroutines. From anywhere, also from a signal handler.
   void request_dump() noexcept {
     dump_wanted_.store(true, relaxed);  // relaxed: published by the note
     note_.wake();
@@ -17156,7 +17156,7 @@ class thread_creator {
     return late_starts_.load(acquire) != 0;  // [cr.late <] acquire: what has been made runnable
   }
 
-  /// One more thread than needed would be of use.
+  /// Asks for one thread more than needed.
   void request_spare() noexcept {
     // relaxed: one of several wakes the creator, and the note publishes it
     if (!spare_wanted_.exchange(true, relaxed)) {
@@ -17183,7 +17183,7 @@ class thread_creator {
 
   int priority_of_ms_ = 0;  // 0: not in a real-time class
   static constexpr std::int64_t retry_ns = 20'000'000;
-  /// In a row, of a runtime that has no thread for goroutines: after about two seconds.
+  /// Refusals in a row to a runtime that has no thread for goroutines: after about two seconds.
   static constexpr std::uint32_t most_refusals = 100;
   static constexpr std::int64_t never = INT64_MAX;
 
@@ -17216,8 +17216,8 @@ class thread_creator {
 //
 // stop() sets `stopping`, passes a heavy fence and looks at the goroutines that are parked; a
 // goroutine that parks publishes its wait point, passes a light fence and looks at `stopping`. So
-// none parks unseen. The same two fences stand between the count of an ended goroutine and its look
-// at `stopping`: the last one wakes the thread that waits in wait_until().
+// none parks unseen. These two fences also stand between the count of an ended goroutine and its
+// look at `stopping`: the last goroutine wakes the thread that waits in wait_until().
 //
 // While the points of parked goroutines are read, `withdrawing` is set, and the lock held: a
 // goroutine that goes on meanwhile waits for the lock before its point goes out of scope.
@@ -17252,8 +17252,8 @@ class endings {
     // [s.withdraw >] release: our last look at a point, to its owner, which no longer waits for us.
     withdrawing_.store(false, release);
   }
-  /// By the owner of a point that it has withdrawn from view, after a light fence: returns when
-  /// nobody looks at it.
+  /// Returns when no thread looks at a point that the caller owns and has withdrawn from view. Call it
+  /// after a light fence.
   void wait_for_looks() noexcept {
     // [s.withdraw <] acquire: pairs with the end of the look; its begin is ordered by the fence.
     if (withdrawing_.load(acquire)) [[unlikely]] {
@@ -17299,7 +17299,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class exit_state {
  public:
-  /// What the floors above have given the scheduler, to call it, may be gone.
+  /// Whether the exit has begun: the functions that upper layers gave the scheduler to call may be gone.
   bool has_begun() const noexcept {
     return has_begun_.load(base::orders::relaxed);  // relaxed: seen in time
   }
@@ -17323,13 +17323,13 @@ class exit_state {
 
 // ---- thrum/detail/sched/core/freeze_state.hpp ----
 //
-// Whether all goroutines of a scheduler are to stand still, and who may say so.
+// Whether all goroutines of a scheduler are to stand still, and which thread may decide that.
 //
 // One thread at a time has the right to freeze (try_begin_exclusive); making a P takes it, too,
 // since a freeze walks over all Ps. The phase is odd while all are to stand still. An M looks at it
 // when it has taken a P, and when its P is asked to (attention_freeze); it waits for the phase to
-// change. The exit of the process leaves its freeze behind, for good, and whoever needs the right
-// ends it.
+// change. The exit of the process leaves its freeze behind for good; the next thread that needs the
+// right ends that freeze.
 //
 // Invariants
 //   FS1  only the thread that has the right changes the phase, or the one that ends the freeze of
@@ -17348,15 +17348,15 @@ using namespace base::orders;
 
 class freeze_state {
  public:
-  /// Nobody else freezes, and no P is made, until end_exclusive(). Blocks the thread, so not
-  /// inside.
+  /// Takes the right: no other thread freezes, and no P is made, until end_exclusive(). Blocks the
+  /// thread, so not inside.
   void begin_exclusive() noexcept {
     while (!try_begin_exclusive()) {
       release_from_exit();
       os::sleep_ns(100'000);
     }
   }
-  /// False: somebody else freezes, or makes a P.
+  /// False: another thread freezes, or makes a P.
   [[nodiscard]] bool try_begin_exclusive() noexcept {
     return !busy_.exchange(true, acquire);  // [fz.busy <] acquire: as a lock
   }
@@ -17372,7 +17372,7 @@ class freeze_state {
     phase_.store(phase, release);  // [fz.phase >] release: to all that will wait
     return phase;
   }
-  /// They go on.
+  /// Ends the freeze.
   void finish() noexcept {
     // [fz.phase >] release: what was done meanwhile; relaxed: written here only (FS1)
     phase_.store(phase_.load(relaxed) + 1, release);
@@ -17383,13 +17383,13 @@ class freeze_state {
   std::uint32_t phase() const noexcept {
     return phase_.load(acquire);  // [fz.phase <] acquire: the next freeze's wish
   }
-  /// The same for the thread that freezes.
+  /// The phase, for the thread that freezes.
   std::uint32_t own_phase() const noexcept {
     return phase_.load(relaxed);  // relaxed: written here only (FS1)
   }
   static constexpr bool is_frozen(std::uint32_t phase) noexcept { return phase % 2 != 0; }
 
-  /// Until the phase is another one.
+  /// Waits until the phase is another one.
   void wait(std::uint32_t phase) noexcept {
     while (this->phase() == phase) {
       os::futex_wait(phase_, phase, -1);
@@ -17398,7 +17398,7 @@ class freeze_state {
 
   // ---- the freeze in which the exit of the process holds the goroutines ----
 
-  /// As start(); lasts beyond the caller.
+  /// Starts the freeze of an exit, which lasts beyond the caller. Returns the phase, as start().
   [[nodiscard]] std::uint32_t start_for_exit() noexcept {
     const std::uint32_t phase = start();
     held_by_exit_.store(true, release);  // [fz.exit >] release: the phase, to release_from_exit()
@@ -17407,7 +17407,7 @@ class freeze_state {
   bool is_held_by_exit() const noexcept {
     return held_by_exit_.load(acquire);  // [fz.exit <] acquire: the phase
   }
-  /// Ends it, if there is one, and gives up the right.
+  /// Ends the freeze of an exit, if there is one, and gives up the right.
   THRUM_COLD inline void release_from_exit() noexcept {
     // [fz.exit <>] acq_rel: one ends it, after the phase was set.
     if (held_by_exit_.load(relaxed) &&  // relaxed: the exchange decides
@@ -17433,11 +17433,11 @@ class freeze_state {
 // like, from a main loop of theirs (runtime::poll and its like; how they search is in
 // run/host_loop.hpp).
 //
-// A host brings an M and a P of its own, made when its thread attaches first. The P is one more
-// than procs(): a host that came to an idle list would find it empty just when every processor
-// computes, and the goroutines that may run nowhere else would wait for a slice. Nobody but its
-// thread ever holds that P. So it needs no retaking, and its thread gets no signal: what can be
-// taken from a P that is stuck is taken by thieves, and by the monitor.
+// A host brings an M and a P of its own, made when its thread attaches first. This P is one more
+// than procs(). From an idle list a host would get no P just when every processor computes; then the
+// goroutines that may run nowhere else would wait for a slice. Only the host's thread ever holds that
+// P, so the P needs no retaking, and the thread gets no signal. If the P is stuck, thieves and the
+// monitor take from it whatever may run elsewhere.
 //
 //   away      its thread does something else. The P is in no list, and empty: goroutines and timers
 //             that were left on it went to the others
@@ -17466,13 +17466,13 @@ class freeze_state {
 // Tells the main loop of a host that there is something for its thread to do (options::on_host_work),
 // for loops that would otherwise have to ask at a period.
 //
-// What it calls is a function of the user's, which takes the locks of a toolkit and allocates. Who
-// makes a goroutine runnable must not do that: it may be inside a section, and so keep a processor
-// for which the goroutine that was interrupted with that very lock in its hands waits. So there is a
-// thread for it, without a P, which does nothing else. It is made only if such a function was given.
+// The bell calls a function of the user's, which takes the locks of a toolkit and allocates. A waker
+// must not call it: it may be inside a section and so keep a processor. A goroutine that was
+// interrupted while it held that very lock may wait for this processor. So the bell has a thread
+// without a P, which does nothing else. The thread is made only if such a function was given.
 //
-//   ring   whoever puts a goroutine into the inbox of the host that was not rung for yet
-//          (host_inbox), under the lock of the inbox; wakes the thread and never waits
+//   ring   a waker that puts a goroutine into the inbox (host_inbox) of a host that was not rung for
+//          yet, under the lock of the inbox; wakes the thread and never waits
 //   call   the thread: takes the wake-up back first, so that a ring during the call is one more
 #ifndef THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
 #define THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
@@ -17488,7 +17488,7 @@ class host_bell {
   using callback = void (*)(void* user);
 
   host_bell(callback call, void* user) noexcept : call_(call), user_(user) {}
-  /// Waits for a call that is under way. Nobody rings any more.
+  /// Waits for a call that is under way. No waker rings any more.
   ~host_bell() {
     if (has_started_) {
       ends_.store(true, relaxed);  // relaxed: published by the note
@@ -17796,8 +17796,8 @@ struct host_thread {
               std::uint32_t p_number, std::uint64_t seed, host_bell* bell) noexcept
       : m(scheduler, upcalls, m_number, seed), p(p_number), inbox(bell) {
     m.as_host = this;
-    // relaxed: nobody else knows it yet. For ever: a goroutine that leaves goes to g0, which is
-    // where the host decides whether it wants to go on.
+    // relaxed: no other thread knows it yet. For ever: a goroutine that leaves goes to g0, which is
+    // where the host decides whether it wants to continue.
     p.attention.store(attention_host, relaxed);
   }
 
@@ -17809,9 +17809,9 @@ struct host_thread {
   atomic<std::int64_t> until{no_deadline};
 
   // -- under the scheduler's lock --
-  os::note* sleeps_on = nullptr;  // null: it does not wait, or somebody has ended that
-  bool wants_work = false;        // that anybody could do
-  bool is_patient = false;        // it looks again soon, whatever it is told
+  os::note* sleeps_on = nullptr;  // null: it does not wait, or a waker has ended the wait
+  bool wants_work = false;        // that any M could do, too
+  bool is_patient = false;        // it looks again soon, even without a nudge
 
   // -- its thread only, while it is in a call --
   bool executes = false;  // counted in host_table::executing
@@ -17834,12 +17834,12 @@ class host_table {
   host_table(const host_table&) = delete;
   host_table& operator=(const host_table&) = delete;
 
-  /// Frees them all: nobody comes any more.
+  /// Frees them all. No thread uses the table any more.
   void clear(memory_source memory) noexcept {
     for (unsigned i = 0; i < made(); ++i) {
       memory.destroy(hosts_[i]);
     }
-    made_.store(0, relaxed);  // relaxed: nobody comes any more
+    made_.store(0, relaxed);  // relaxed: no thread uses the table any more
   }
 
   unsigned made() const noexcept {
@@ -17896,8 +17896,8 @@ class host_table {
     waiting_ -= h.sleeps_on != nullptr && h.wants_work ? 1 : 0;
     h.sleeps_on = nullptr;
   }
-  /// One that waits for work comes back, as one that searches: it has got a unit of
-  /// idle_set::spinning from the caller. False: none waits.
+  /// Wakes a host that waits for work. It comes back as a searcher: the caller gives it its unit of
+  /// idle_set::spinning. False: none waits.
   bool wake_one_locked() noexcept {
     for (unsigned i = 0; waiting_ != 0; ++i) {
       host_thread& h = *hosts_[i];
@@ -17912,8 +17912,8 @@ class host_table {
     return false;
   }
 
-  /// A request for a search stands that no host was woken for: those that would wait without limit come
-  /// back to find it, and are patient from then on.
+  /// Called when a request for a search stands for which no host was woken. Hosts that would wait without
+  /// limit come back to find it, and are patient from then on.
   void nudge_impatient_locked() noexcept {
     for (unsigned i = 0; i < made(); ++i) {
       host_thread& h = *hosts_[i];
@@ -17928,7 +17928,7 @@ class host_table {
   bool has_stopped() const noexcept {
     return stopped_.load(acquire);  // [ho.stop <] acquire: the end of all goroutines
   }
-  /// All goroutines have ended: each host comes back from its call.
+  /// Makes each host come back from its call: all goroutines have ended.
   void stop_locked() noexcept {
     stopped_.store(true, release);  // [ho.stop >] release: the end of all goroutines
     for (unsigned i = 0; i < made(); ++i) {
@@ -17956,7 +17956,7 @@ class host_table {
 // The Ms of one scheduler, and what becomes of one whose thread is not there: not yet, no more, or
 // refused by the system. An M is never freed before its scheduler is.
 //
-//   vacant       no thread. The first choice of whoever needs an M: take_locked
+//   vacant       no thread. A caller that needs an M takes it first: take_locked
 //   being made   the creator is to start its thread, which finds a P that waits for it
 //                (begin_locked, end_locked), or is a spare that enters the list of idle Ms
 //   running      has a thread; perhaps it sleeps
@@ -17986,7 +17986,7 @@ class m_table {
   m_table(const m_table&) = delete;
   m_table& operator=(const m_table&) = delete;
 
-  /// Where they are to stand: room for as many as there may be, the caller's.
+  /// `places`: the caller's room for as many Ms as there may be.
   void keep_in(machine* places) noexcept { places_ = places; }
   machine* places() const noexcept { return places_; }
 
@@ -18002,7 +18002,7 @@ class m_table {
   unsigned made() const noexcept {
     return made_.load(acquire);  // [s.ms <] sees the M itself
   }
-  /// Of them, those that have a thread, or will when the creator comes to them.
+  /// How many Ms have a thread, or will when the creator comes to them.
   unsigned with_thread() const noexcept { return made() - vacant_count_.get(); }
 
   // ---- Ms without a thread ----
@@ -18053,7 +18053,7 @@ class m_table {
   void hold_back_locked(processor& p) noexcept {
     THRUM_ASSERT(MT4, p.queue.empty());
     p.idle_next = held_.load(relaxed);  // relaxed: under the lock
-    // [s.held =] seq_cst: before the caller looks whether somebody sleeps in the poller
+    // [s.held =] seq_cst: before the caller looks whether an M sleeps in the poller
     held_.exchange(&p, seq_cst);
   }
   /// Also without the lock, by a thread that has said that it is going to sleep in the poller.
@@ -18088,7 +18088,7 @@ class m_table {
 
 // ---- thrum/detail/sched/core/monitor_sleep.hpp ----
 //
-// The sleep of the monitor, and who ends it.
+// The sleep of the monitor, and which threads end it.
 //
 // Two protocols, each of the same form: one side writes, then looks at what the other side writes
 // before it looks at what this side has written. So one of them sees the other.
@@ -18143,26 +18143,26 @@ class monitor_sleep {
 
   // ---- the monitor ----
 
-  /// It will sleep until then at the most; it looks at the timers after this.
+  /// The monitor will sleep until then at the most. It looks at the timers after this call.
   void plan(std::int64_t until) noexcept {
     // [mon.until =] seq_cst: before the look at the timers; a thread that arms one later wakes us.
     until_.exchange(until, seq_cst);
   }
-  /// The same once it has looked: `until` is no later than planned.
+  /// Plans an earlier end of the sleep, after the look at the timers: `until` is no later than planned.
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
   }
   void end_plan() noexcept {
-    until_.store(0, relaxed);  // relaxed: nobody needs to wake us
+    until_.store(0, relaxed);  // relaxed: no thread needs to wake us
   }
 
-  /// False: nobody has woken it in that time.
+  /// False: no thread has woken it in that time.
   [[nodiscard]] bool sleep_for(std::int64_t ns) noexcept { return note_.sleep_for(ns); }
   void sleep() noexcept { note_.sleep(); }
-  /// Before the next sleep, unless the scheduler closes.
+  /// Takes the wake-up back before the next sleep, unless the scheduler closes.
   void clear() noexcept { note_.clear_while_woken(); }
 
-  /// It is about to sleep while all Ps idle; it looks at the list after this.
+  /// The monitor is about to sleep while all Ps idle. It looks at the list after this call.
   void announce_idle_sleep() noexcept {
     // [mon.sleep =] seq_cst: before the look at the list; a P that leaves it then sees the flag.
     asleep_.exchange(true, seq_cst);
@@ -18196,7 +18196,7 @@ class monitor_sleep {
 //           it began to fork. So a search for forks ends here
 //   wanted  GOMAXPROCS. A P at or above it goes out of service when its holder next schedules
 // Behind all of them, from traits::max_procs on, stand the Ps of hosts (host.hpp), which are none of
-// these: they are searched like others, and held by nobody but their threads.
+// these: they are searched like others, but only their own threads hold them.
 //
 // Invariants
 //   PS1  wanted <= made and live <= forking <= made. Of them `wanted` and `live` differ only while Ps
@@ -18204,7 +18204,7 @@ class monitor_sleep {
 //   PS2  `live`, `forking` and `wanted` change under the scheduler's lock; `made` only in make(), of which
 //        one runs at a time.
 //
-// Who asks for which number of Ps, and what a P leaves behind that retires: procs.hpp. Checked by
+// procs.hpp says how a number of Ps is asked for, and what a retiring P leaves behind. Checked by
 // tests/model/procs_model.cpp.
 #ifndef THRUM_DETAIL_SCHED_CORE_P_TABLE_HPP
 #define THRUM_DETAIL_SCHED_CORE_P_TABLE_HPP
@@ -18222,7 +18222,7 @@ class p_table {
 
   static constexpr unsigned most = traits::max_procs + traits::max_hosts;
 
-  /// Where their addresses are to stand: room for `most`, the caller's; and where they are to come
+  /// `places`: the caller's room for the addresses of `most` Ps. `memory`: where the Ps come
   /// from.
   void keep_in(processor** places, memory_source memory = {}) noexcept {
     places_ = places;
@@ -18230,7 +18230,7 @@ class p_table {
   }
   processor** places() const noexcept { return places_; }
 
-  /// Frees them all: nobody comes any more.
+  /// Frees them all. No thread uses the table any more.
   void clear() noexcept {
     for (unsigned i = 0; i < made(); ++i) {
       memory_.destroy(places_[i]);
@@ -18297,7 +18297,7 @@ class p_table {
     }
   }
 
-  /// One more, a host's. PS2
+  /// Adds a host's P. PS2
   void add_host_locked(processor& p) noexcept {
     const unsigned n = hosts();
     places_[traits::max_procs + n] = &p;
@@ -18384,7 +18384,7 @@ class runtime_scheduler;
 
 class registration {
  public:
-  /// Of all that were ever registered; constant from then on.
+  /// Its number among all that were ever registered; constant from then on.
   std::uint64_t number() const noexcept { return number_; }
 
  private:
@@ -18440,7 +18440,7 @@ struct scheduler_config {
   /// Called by the monitor, every trace_every_ns, if that is not 0.
   void (*trace)(void* user, std::int64_t now) = nullptr;
   std::int64_t trace_every_ns = 0;
-  /// Called by the creator when somebody has asked for a dump; null if nobody can.
+  /// Called by the creator when a dump was requested; null: none can be requested.
   void (*dump)(void* user) = nullptr;
   /// Called by the creator, every check_every_ns, if that is not 0.
   void (*check)(void* user) = nullptr;
@@ -18460,7 +18460,7 @@ struct scheduler_config {
   /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
   /// was thrown.
   bool catches_panics = false;
-  /// What the first host is told by of goroutines that are bound to it. Null: not asked for.
+  /// Tells the first host of goroutines that are bound to it. Null: not asked for.
   host_bell* bell = nullptr;
   /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
   unsigned bystanders = 0;
@@ -18514,11 +18514,11 @@ struct scheduler_config {
 // Guards: MADV_GUARD_INSTALL costs no mapping, so a million of them are possible; on kernels
 // without it mprotect splits a mapping in two, so the OS layer stops at a budget and further
 // stacks have no guard. Either way the size of a guard costs address space only (and a part of a
-// page table), so each has at least 64 KiB (stack_guard_bytes_of), beside the stack and not out of it: compilers do not touch a
-// large frame page by page unless they are asked to, and a frame that is larger than the guard
-// lies in another goroutine's stack. That is noticed when the goroutine leaves the processor
-// (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch would
-// commit 64 KiB or more.
+// page table), so each has at least 64 KiB (stack_guard_bytes_of), beside the stack and not out of it.
+// Compilers do not touch a large frame page by page unless they are asked to, and a frame that is
+// larger than the guard lies in another goroutine's stack. The library notices it when the goroutine
+// leaves the processor (is_beyond_stack), or faults. Transparent huge pages are off for the slabs: one touch
+// would commit 64 KiB or more.
 //
 // Tried and rejected: mmap and munmap per goroutine (3.8 us against nothing for a warm stack);
 // stacks from malloc (no guard, and the first touch of a recycled chunk dirties fresh pages).
@@ -18565,7 +18565,7 @@ struct scheduler_config {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// From user code on a goroutine's stack into the scheduler.
+/// Enters the scheduler from user code on a goroutine's stack.
 THRUM_INLINE machine& enter_scheduler(machine& m) noexcept {
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]
   // [m.inside =] before `retake` is read; pairs with the monitor's heavy one
@@ -18583,10 +18583,10 @@ THRUM_INLINE void leave_scheduler(machine& m) noexcept {
   m.inside.store(0, release);
 }
 
-/// The way in for an operation of a few instructions, which has a longer form for all that is rare: false,
+/// Enters for an operation of a few instructions; the caller has a longer form for the rare cases. False,
 /// and nothing has happened, unless the thread runs a goroutine that holds a P and is outside, and
-/// nobody wants the P. Without a call, so that a caller whose other calls are its last steps saves no
-/// register: a quarter of the instructions of a send to a channel that has room.
+/// no thread wants the P. Makes no call: a caller whose other calls are its last steps saves no
+/// register, a quarter of the instructions of a send to a channel that has room.
 THRUM_INLINE bool enter_scheduler_at_once(machine* m) noexcept {
   // SC3: on g0 as well. relaxed: only this thread writes it
   if (m == nullptr || m->inside.load(relaxed) != 0) {
@@ -18630,7 +18630,7 @@ class [[nodiscard]] section {
   /// blocking(), and on g0, where the caller counts as its thread.
   machine* m() const noexcept { return on_ != nullptr && on_->p != nullptr ? on_ : nullptr; }
 
-  /// The same for a caller that knows that there is one.
+  /// The calling M; it must run a goroutine that may park.
   machine& this_m() const noexcept {
     THRUM_ASSERT(SC5, m() != nullptr);
     return *on_;
@@ -18681,7 +18681,7 @@ class [[nodiscard]] section {
     }
   }
 
-  /// After the goroutine has been parked, perhaps on another M.
+  /// Called when a goroutine that was parked continues, perhaps on another M.
   void moved_to(machine& m) noexcept {
     THRUM_ASSERT(SC4, outermost_);
     on_ = &m;
@@ -18728,19 +18728,19 @@ constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
   return c;
 }
 
-/// The same on this system, whose pages may be larger than the smallest class.
+/// The class for stacks of this size on this system, whose pages may be larger than the smallest class.
 inline std::uint8_t usable_stack_class(std::size_t bytes) noexcept {
   const std::size_t page = os::page_size();
   return stack_class(bytes > page ? bytes : page);
 }
 
-/// The guard below each stack: at least as large as frames ever are that nobody would call a mistake.
+/// The guard below each stack: a larger frame is a mistake of the program.
 inline constexpr std::size_t stack_guard_bytes = std::size_t{64} << 10;
 
-/// The same in whole pages, an odd number of them. A stack of more than one page has an even number, so the
-/// tops of stacks are an odd number of pages apart, and their entries in the processor's cache of page tables (TLB)
-/// spread over all of its sets. With 64 KiB a thousand goroutines shared a sixteenth of them: to spawn
-/// 1,000 took 58 ns each and not 47, 2,000 took 102 and not 63.
+/// The guard in whole pages, an odd number of them. A stack of more than one page has an even number. So the
+/// tops of stacks are an odd number of pages apart, and their entries in the processor's cache of page
+/// tables (TLB) spread over all of its sets. With 64 KiB a thousand goroutines shared a sixteenth of them:
+/// to spawn 1,000 took 58 ns each and not 47, 2,000 took 102 and not 63.
 constexpr std::size_t stack_guard_bytes_of(std::size_t page) noexcept {
   const std::size_t pages = (stack_guard_bytes + page - 1) / page;
   return (pages | 1) * page;
@@ -18767,8 +18767,8 @@ THRUM_INLINE bool is_beyond_stack(const goroutine& g, const void* sp) noexcept {
          0;
 }
 
-/// valgrind takes a switch for a jump on one stack, and what lies between for lost, unless it knows
-/// where stacks are. For ever: one that is mapped at the same place later is told anew.
+/// Tells valgrind where a stack lies; else it takes a switch for a jump on one stack, and what lies
+/// between for lost. Never taken back: a stack that is mapped at the same place later replaces this one.
 inline void tell_valgrind(const void* low, const void* high) noexcept {
   constexpr std::uintptr_t register_stack = 0x1501;
   const std::uintptr_t request[6] = {register_stack, reinterpret_cast<std::uintptr_t>(low),
@@ -18784,8 +18784,8 @@ class stack_pool {
   /// Its stacks are the system's, unless hooks are given.
   explicit stack_pool(const memory_hooks& memory = {}) noexcept : memory_(memory) {}
 
-  /// Before anything is put: `tell(whom)` is called, under the lock, when there is something that
-  /// may become idle and there was nothing before.
+  /// Makes the pool call `tell(whom)`, under the lock, when it gets a stack that may become idle and had
+  /// none before. Call it before anything is put.
   void tell_of_idle(void (*tell)(void*) noexcept, void* whom) noexcept {
     tell_ = tell;
     tell_whom_ = whom;
@@ -18818,7 +18818,7 @@ class stack_pool {
   /// A period has passed.
   void grow_older() noexcept;
 
-  /// Some n dead Gs that nobody has taken for a period, of one size class: whole chunks.
+  /// Some n dead Gs that were not taken for a period, of one size class: whole chunks.
   base::intrusive_queue<goroutine> take_oldest(std::size_t n, std::uint8_t& size_class) noexcept;
 
   /// Takes them back without the pages of their stacks.
@@ -19127,21 +19127,21 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 //   begun as there may be threads, they pass the Ps among themselves, and what is new or has slept
 //   never runs. So the last thread that is free of them does not begin another one.
 //
-// Which goroutine is another loop? Nobody knows before it has run. But loops come in numbers, from
-// one place: a goroutine that has not begun is taken for a loop if one of the same kind, the same
-// function started at the same place, has used up a slice and goes on doing so: each loop that
-// occupies a thread is stopped again after about as many stops as there are threads, as they take
-// turns. A kind that was not stopped for four times as long was no loop, but had lost its CPU for a
-// slice, or has ended. What is of a loop's kind is held back until a thread is free for it. All
-// others begin; one of them may be a loop of a new kind after all, and then the thread
-// is taken until some loop ends or waits.
+// Which goroutine is another loop? That is known only after it has run. But loops come in numbers, from one
+// place. Two goroutines are of one kind if they run the same function, started at the same place. A
+// goroutine that has not begun is taken for a loop if one of its kind has used up a slice and goes on
+// doing so: each loop that occupies a thread is stopped again after about as many stops as there are
+// threads, as they take turns. A kind that was not stopped for four times as long was no loop, but had
+// lost its CPU for a slice, or has ended. Goroutines of a loop's kind are held back until a thread is
+// free for them. All others begin; one of them may be a loop of a new kind after all, and then the
+// thread is taken until some loop ends or waits.
 //
 // When
 //   A thread is free while its M idles or sleeps in the poller, from where the monitor calls it when it is
-//   the last (call_last_thread in monitor.hpp), or if it could still be made. TR1
-//   says that whoever takes the last one finds the state on, so of two Ms that begin goroutines at
-//   the same time at least one looks. The monitor ends the state, and lets those go on that were
-//   held back, when two threads are free: one to keep, and one for the next of them. Where there
+//   the last (call_last_thread in monitor.hpp), or if it could still be made. TR1 says that the M
+//   that takes the last one finds the state on, so of two Ms that begin goroutines at the same time
+//   at least one looks. When two threads are free, one to keep and one for the next goroutine, the
+//   monitor ends the state and lets the goroutines continue that were held back. Where there
 //   are no more threads than Ps, none can be kept.
 //
 // Where
@@ -19151,7 +19151,7 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 // Invariants
 //   TR1  is_active() is true from the moment on in which no thread is free: it becomes so under the
 //        scheduler's lock, before the P is handed over for which the last one was taken.
-//   TR2  who is held back while is_active() turns false is let go by the same call of release():
+//   TR2  a goroutine held back while is_active() turns false is let go by the same call of release():
 //        hold_back() looks at the state under the lock of this object.
 //
 // Rejected: to note that threads are short when a loop is stopped, and to have g0 look at each that
@@ -19242,7 +19242,7 @@ class thread_reserve {
     return free;
   }
 
-  /// Whether somebody was held back; true only once.
+  /// Whether a goroutine was held back; true only once.
   bool is_to_be_reported() noexcept {
     scoped guard(lock_);
     return ever_held_ && !reported_ && (reported_ = true);
@@ -19265,7 +19265,7 @@ class thread_reserve {
     return nullptr;
   }
 
-  /// Those of which none was stopped among the last so many stops.
+  /// Forgets the kinds of which no goroutine was stopped among the last `stops` stops.
   void forget_kinds(std::uint64_t stops) noexcept {
     for (kind& each : kinds_) {
       if (stops_ - each.last_stop > stops) {
@@ -19306,7 +19306,7 @@ class thread_reserve {
 //       about to put it there: nothing; the clock stands
 //   V3  a timer is armed, and the first goroutine has not returned: the clock jumps to the earliest,
 //       and an M looks for work, which fires it
-//   V4  no goroutine is left, or none can ever run again: the owner of the clock is told, once
+//   V4  no goroutine is left, or none can ever run again: the scheduler tells the owner of the clock, once
 //
 // And then, where the M runs the timers of that moment (run_timers):
 //   V5  the goroutines that they have made runnable are put into a random order: a program that
@@ -19314,8 +19314,8 @@ class thread_reserve {
 // All draws of such a scheduler, a select's among them, come of the clock's seed, so that with one
 // processor the same seed makes the same order.
 //
-// Since nothing runs, nobody arms a timer or readies a goroutine meanwhile, but for threads that
-// are not ours; these find an idle P as ever.
+// Since nothing runs, only threads that are not ours arm a timer or ready a goroutine meanwhile; these
+// find an idle P as ever.
 //
 // Source: Go, internal/synctest.
 #ifndef THRUM_DETAIL_SCHED_CORE_VIRTUAL_TIME_HPP
@@ -19329,7 +19329,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct virtual_clock {
   enum class state : std::uint8_t { runs, ended, deadlocked };
 
-  /// As traits::now().
+  /// The time of the clock, in the unit of traits::now().
   atomic<std::int64_t> now{0};
   /// Set by the first goroutine: what is quiet before has not begun.
   atomic<bool> has_begun{false};
@@ -19340,16 +19340,16 @@ struct virtual_clock {
   atomic<std::uint64_t> moments{0};   // jumps that the clock has made
   atomic<std::uint64_t> shuffles{0};  // that were done
 
-  /// The network of the program's own that sockets are made in, if there is one: net_detail::network,
-  /// of which this floor knows nothing.
+  /// The program's own network for its sockets, if there is one: a net_detail::network, which this layer
+  /// does not know.
   atomic<void*> network{nullptr};
 
-  /// What the draws of an M come of, from the moment on at which it gets a P.
+  /// The source of an M's draws from the moment on at which it gets a P.
   base::random random_of_moment() const noexcept {
     // relaxed: the jump was made by an M that has released the lock since
     return base::random(seed + 2 * moments.load(std::memory_order_relaxed));
   }
-  /// What a shuffle draws from.
+  /// The source of a shuffle's draws.
   base::random random_of_shuffle() noexcept {
     // relaxed: each gets another number
     return base::random(seed + 2 * shuffles.fetch_add(1, std::memory_order_relaxed) + 1);
@@ -19364,7 +19364,7 @@ struct virtual_clock {
 };
 
 /// What a runtime goes by: the clock of the machine, or a virtual one. Under a virtual one nothing
-/// is done that only time would ask for: no slice ends, nothing idle is given back, nobody sleeps
+/// is done that only time would ask for: no slice ends, nothing idle is given back, no M sleeps
 /// until a timer is due. It is no part of the traits, as one process has runtimes of both kinds,
 /// and users' code that waits is the same in both.
 class runtime_clock {
@@ -19398,9 +19398,9 @@ constexpr bool is_durable(wait_reason reason) noexcept {
 
 // ---- thrum/detail/sched/core/visitors.hpp ----
 //
-// Threads of others that are making a goroutine of this scheduler runnable. From the moment it is
-// queued the goroutine may run and end, and with it the runtime; so whoever destroys the scheduler
-// waits for them.
+// Threads, most of them from outside, that are making a goroutine of this scheduler runnable. From the
+// moment it is queued the goroutine may run and end, and with it the runtime. So the thread that
+// destroys the scheduler waits for them.
 #ifndef THRUM_DETAIL_SCHED_CORE_VISITORS_HPP
 #define THRUM_DETAIL_SCHED_CORE_VISITORS_HPP
 
@@ -19412,7 +19412,7 @@ using namespace base::orders;
 
 class visitors {
  public:
-  /// Before the goroutine is queued.
+  /// Call it before the goroutine is queued.
   void enter() noexcept {
     count_.fetch_add(1, relaxed);  // relaxed: published by the queue's lock
   }
@@ -19420,7 +19420,8 @@ class visitors {
   void leave() noexcept {
     count_.fetch_sub(1, release);  // [s.visit >] release: our last touch; sees: wait_until_gone
   }
-  /// By the thread that destroys the scheduler, once nothing can be queued any more.
+  /// Returns when all of them have left. The thread that destroys the scheduler calls it, once nothing can be
+  /// queued any more.
   void wait_until_gone() const noexcept {
     // [s.visit <] acquire: their last touch.
     for (std::uint32_t turn = 0; count_.load(acquire) != 0; ++turn) {
@@ -19443,9 +19444,9 @@ class visitors {
 // Here go goroutines that yielded or were preempted, what overflowed from a ring, and what was made
 // runnable by a thread without a P. It has a lock of its own, apart from the one over the idle
 // lists (Go uses one for both), because a yield takes it twice as often as anything else and
-// because a yielding goroutine keeps it locked until its stack is left. What Go gets from sharing
-// the lock, that nobody can give up a P between "the queue is empty" and "I am idle" unnoticed,
-// follows here from `need_spinning`: see idle.hpp.
+// because a yielding goroutine keeps it locked until its stack is left. In Go the shared lock ensures
+// that no M gives up a P unnoticed between "the queue is empty" and "I am idle". Here `need_spinning`
+// ensures it: see idle.hpp.
 //
 // Beside the FIFO stands a second one, for goroutines that had to give way and could have gone on:
 // they come when no others are here, or after every few others. So a goroutine that has waited for
@@ -19470,12 +19471,11 @@ class visitors {
 //
 // How
 //   An item that is queued gets a second link, `queue_ahead`, written when the item `distance`
-//   behind it is queued. Whoever takes an item asks for the stack of the one that comes so much later,
-//   whose G was asked for as long ago, and for the G that comes as much later again.
-//   Nobody follows these links to run anything: a wrong one costs some useless loads. They are wrong
-//   when items are taken out of turn, and those of the first few of a queue that was short in between.
-//   An item is never given back to the system while its queue is there, so a wrong link may be followed
-//   all the same.
+//   behind it is queued. A thread that takes an item asks for the stack of the one `distance` later,
+//   whose G was asked for as long ago, and for the G that comes `distance` later again.
+//   No thread follows these links to run anything: a wrong one costs some useless loads. Links are wrong
+//   if items are taken out of turn, and for the first few of a queue that was short in between. An item
+//   is never given back to the system while its queue is there, so a wrong link is safe to follow.
 //   Short queues have no such links: what stands there was used a moment ago.
 //
 // Source: jump pointers (Luk and Mowry 1996; Roth and Sohi 1999). Figures: decision 28.
@@ -19769,7 +19769,7 @@ class alignas(base::cache_line_size) global_queue {
     return taken;
   }
 
-  /// The first of them, if it is their turn or nobody else is here. There is one.
+  /// The first of those behind, if it is their turn or no others are here. There must be one.
   THRUM_COLD T* pop_behind_in_turn() noexcept {
     if (!items_.empty() && !is_turn_of_behind()) {
       ++before_behind_;
@@ -19836,7 +19836,7 @@ class alignas(base::cache_line_size) global_queue {
 //     pairs, and destroys the locality of runnext;
 //   - waking a thread for each new goroutine: most would find nothing left and sleep again.
 //   Chosen, as in Go: an M without work *spins* for a bounded while, and a submitter wakes another
-//   only if nobody spins. A spinner that finds work, and sees more, wakes the next one, so the number
+//   only if no M spins. A spinner that finds work, and sees more, wakes the next one, so the number
 //   of busy Ps grows as long as there is work, and only then. By one in the time that a thread takes to
 //   wake, which is long where there are many: so two may spin once eight are busy, before a submitter
 //   leaves it at that (traits::searchers_at_a_time, docs/decisions/0032-two-searchers-at-a-time.md).
@@ -19873,8 +19873,8 @@ class alignas(base::cache_line_size) global_queue {
 //   S4 fails for that; or it reads it after, and goes on to S5. At S5 the lock orders it with I4:
 //   after I4 there is an idle P to start; before I3 that idler will see need_spinning_. A submitter
 //   that reads need_spinning_ set may leave for the same reason: the flag is only cleared by an M that
-//   then looks at every queue. An idler that was not spinning need not look again: it read the flag under the lock in
-//   which it became visible as idle.
+//   then looks at every queue. An idler that was not spinning need not look again: it read the flag
+//   under the lock in which it became visible as idle.
 //
 // Fences of [id.spin]: end_spinning, give_back_unit, wake_processor, wake_m.
 // Fences of [id.need]: clear_need, wake_processor, wake_m.
@@ -19912,7 +19912,7 @@ class idle_set {
     return spinning_.compare_exchange_strong(n, n + 1, seq_cst, relaxed);
   }
 
-  /// S5. Null: nobody idles, the unit is returned, and the next idler will spin. The unit first:
+  /// S5. Null: no P idles, the unit is returned, and the next idler will spin. The unit first:
   /// a thread that saw it and left its work to us must find the flag set by what we do next, and a
   /// spinner that clears the flag must not do so between our setting it and dropping the unit (Go
   /// has this window).
@@ -19933,12 +19933,12 @@ class idle_set {
 
   // ---- the idler's side ----
 
-  /// I3. Somebody is to give up a P: must it be used for a search first?
+  /// I3. Whether an M that is about to give up its P must search with it first.
   bool spinner_wanted_locked() const noexcept {
     return need_spinning_.load(relaxed) != 0;  // relaxed: set under the lock that we hold
   }
 
-  /// The same without the lock: a hint.
+  /// Whether a thread had work for a spinner but found no idle P. Without the lock: a hint.
   bool spinner_wanted() const noexcept {
     return need_spinning_.load(relaxed) != 0;  // relaxed: the monitor looks again
   }
@@ -19960,7 +19960,7 @@ class idle_set {
     clear_need();
   }
 
-  /// hand_off: starts a spinner only if nobody spins and nobody could.
+  /// Takes the unit of a spinner that hand_off starts. False: an M spins already, or a P idles.
   bool claim_first_spinner() noexcept {
     std::uint32_t none = 0;
     // [id.spin =] seq_cst: as in claim_wake.
@@ -20150,7 +20150,7 @@ class idle_set {
 // The turn at the poller. One thread may sleep there, until the first timer of all Ps; others poll
 // in between without waiting, when no thread has for a while.
 //
-// One word holds the turn: 0 while a thread sleeps in the poller, else when somebody last polled. A
+// One word holds the turn: 0 while a thread sleeps in the poller, else the time of the last poll. A
 // second says until when that thread sleeps.
 //
 // Invariants
@@ -20215,7 +20215,7 @@ class poll_turn {
     last_.exchange(now, seq_cst);        // [s.poll =] seq_cst: PT3
   }
 
-  /// Whether nobody sleeps there, and the last poll is that old.
+  /// Whether no thread sleeps there, and the last poll is that old.
   [[nodiscard]] bool is_due(std::int64_t now, std::int64_t age) const noexcept {
     // [s.poll <] acquire: the time, or 0; sees: begin_sleep, end_sleep
     const std::int64_t last = last_.load(acquire);
@@ -20237,18 +20237,18 @@ class poll_turn {
     if (last != never && after - last >= 2 * Traits::poll_interval_ns) [[unlikely]] {
       left_alone_at_.store(after, relaxed);  // relaxed: only a heuristic
     }
-    // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or somebody sleeps there now
+    // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or a thread sleeps there now
     last_.compare_exchange_strong(last, after, seq_cst, relaxed);
     return true;
   }
 
-  /// When somebody looked last, or left; 0 while a thread sleeps there.
+  /// When a thread last looked, or left; 0 while a thread sleeps there.
   [[nodiscard]] std::int64_t last_look() const noexcept {
     return last_.load(relaxed);  // relaxed: a time for a heuristic
   }
 
-  /// Whether nobody sleeps there, and nobody has looked for half the time after which a busy P does:
-  /// what a thread has left the poller for computes. Then was_left_alone() knows of it. For the monitor.
+  /// Whether no thread sleeps there, and none has looked for half the time after which a busy P does: the
+  /// goroutine for which a thread left the poller computes. Notes it for was_left_alone(). For the monitor.
   [[nodiscard]] bool note_if_left_alone(std::int64_t now) noexcept {
     constexpr std::int64_t unattended_ns = Traits::poll_interval_ns / 2;
     const std::int64_t last = last_look();
@@ -20259,8 +20259,8 @@ class poll_turn {
     return true;
   }
 
-  /// Whether that was so within the last second, or somebody found at a look that nobody had looked for
-  /// twice the interval of a busy P.
+  /// Whether note_if_left_alone() was true within the last second, or a look came later than twice the
+  /// interval of a busy P.
   [[nodiscard]] bool was_left_alone(std::int64_t now) const noexcept {
     return now - left_alone_at_.load(relaxed) < lately_ns;  // relaxed: only a heuristic
   }
@@ -20271,7 +20271,7 @@ class poll_turn {
     // [s.poll <] acquire: as in is_due
     std::int64_t last = last_.load(acquire);
     if (last == 0 || now - last < age ||
-        // [s.poll =] seq_cst: for is_due. relaxed: somebody was faster
+        // [s.poll =] seq_cst: for is_due. relaxed: another thread was faster
         !last_.compare_exchange_strong(last, now, seq_cst, relaxed)) {
       return false;
     }
@@ -20346,12 +20346,12 @@ class runtime_scheduler {
   void for_each_live_p(F f) noexcept {
     for_each_p_below(ps.live(), f);
   }
-  /// Those on which a goroutine may fork that has begun to there.
+  /// Calls f for each P on which a goroutine may fork that has begun to fork there.
   template <class F>
   void for_each_forking_p(F f) noexcept {
     for_each_p_below(ps.forking(), f);
   }
-  /// Those below n, and those of hosts.
+  /// Calls f for each P below n, and for the Ps of hosts.
   template <class F>
   void for_each_p_below(unsigned n, F& f) noexcept {
     const unsigned all = n + ps.hosts();
@@ -20392,8 +20392,8 @@ class runtime_scheduler {
     return work || has_forks();
   }
 
-  /// Whether somebody should wait in the poller, and nobody does: for descriptors, or for the timers of Ps
-  /// that idle.
+  /// Whether no M waits in the poller, and one should: for descriptors, or for the timers of Ps that
+  /// idle.
   bool poller_is_wanted() noexcept {
     constexpr std::int64_t never = timer_heap<traits>::never;
     return !poll.somebody_sleeps() && (poller.descriptors() != 0 || first_timer(never) != never);
@@ -20419,7 +20419,7 @@ class runtime_scheduler {
     if (clock.is_virtual()) [[unlikely]] {
       begin_moment(m, p);
     }
-    // [p.status >] release: only the holder leaves `running`, so nobody races with this.
+    // [p.status >] release: only the holder leaves `running`, so no other thread races with this.
     p.status.store(p_status::running, release);
   }
 
@@ -20428,7 +20428,7 @@ class runtime_scheduler {
     constexpr auto interval = traits::global_check_interval;
     m.random = clock.own().random_of_moment();
     p.inheritances_left = traits::most_inheritances;
-    // Onwards, never back: two slices are told apart by their ticks.
+    // Onwards, never back: the ticks distinguish two slices.
     p.schedule_tick.add(interval + 1 - p.schedule_tick.get() % interval);
   }
 
@@ -20455,7 +20455,7 @@ class runtime_scheduler {
   /// global queue, its timers to P 0. The caller then wakes a processor for them.
   void retire_p(machine& m) noexcept;
 
-  /// Somebody else must run this P now, or it goes idle. It is in flight: held by no M.
+  /// Gives this P to another M, or makes it idle. It is in flight: held by no M.
   /// Starts an M in every case in which find_work on this P would find something.
   void hand_off(processor& p) noexcept;
 
@@ -20476,10 +20476,10 @@ class runtime_scheduler {
     m.park.wake();
   }
 
-  /// Sleeps until somebody gives this M a P. False: the scheduler closes.
+  /// Sleeps until another thread gives this M a P. False: the scheduler closes.
   bool wait_for_p(machine& m) noexcept;
 
-  /// Sleeps until somebody hands this M a P. False: the scheduler closes.
+  /// Sleeps until another thread hands this M a P. False: the scheduler closes.
   bool stop_m(machine& m) noexcept;
 
   /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
@@ -20492,7 +20492,7 @@ class runtime_scheduler {
                ms.with_thread();
   }
 
-  /// Idle threads that stay, however long nobody needs them.
+  /// Idle threads that stay, however long they are not needed.
   std::uint32_t kept_threads() const noexcept { return procs() + 2; }
 
   /// The thread has ended, or was never made: the M is kept for the next that is wanted.
@@ -20537,7 +20537,7 @@ class runtime_scheduler {
     idle.ask_for_spinner_locked();
   }
 
-  /// What a P has left goes where others find it: its timers to P 0. Returns when the first of them
+  /// Moves the timers of a P to P 0, where other Ms find them. Returns when the first of them
   /// is due.
   std::int64_t give_timers_away(processor& p) noexcept;
 
@@ -20549,23 +20549,23 @@ class runtime_scheduler {
     wake_processor_after_rmw();
   }
 
-  /// The same after work was published by a sequentially consistent read-modify-write.
+  /// Wakes an idle P unless some M searches. After work was published by a seq_cst read-modify-write.
   void wake_processor_after_rmw() noexcept {
     if (idle.claim_wake()) [[unlikely]] {
       wake_claimed();
     }
   }
 
-  /// Whether there is another P that might idle, or a host that might wait. Asked after work was published, as their number may
-  /// rise at any time.
+  /// Whether there is another P that might idle, or a host that might wait. Ask after work was published:
+  /// their number may rise at any time.
   THRUM_INLINE bool has_other_ps() const noexcept {
     // [s.procs =] the work before the number is read; pairs with the heavy fences of set_procs and make_host
     traits::light_fence();
     return ps.has_several();
   }
 
-  /// The same by a host that has looked in vain: no other host is woken as a searcher, which would find no
-  /// more, and wake this one in turn.
+  /// Wakes a processor for a host whose search found nothing. Never wakes another host as a searcher: it
+  /// would find nothing either and wake this one again.
   THRUM_COLD void wake_m() noexcept {
     traits::fence(seq_cst);  // [id.spin =, id.need =] S2; as in wake_processor
     if (idle.claim_wake()) {
@@ -20753,7 +20753,7 @@ inline void push_to_ring(machine& m, goroutine& g) noexcept {
   }
 }
 
-/// The P spends a credit on waking an idle P for its runnext, if somebody idles and nobody spins.
+/// Spends a credit of the P on waking an idle P for its runnext, if one idles and too few Ms spin.
 inline void wake_for_runnext(machine& m) noexcept {
   auto& credit = m.p->wake_credit;
   // relaxed: only a heuristic; thieves and the monitor may overwrite it
@@ -20769,7 +20769,7 @@ inline void wake_for_runnext(machine& m) noexcept {
 THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.visitors_from_outside.enter();
   if (!g.bound->as_host->inbox.push(g)) {
     g.bound = nullptr;
@@ -20794,7 +20794,7 @@ THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
   scheduler.visitors_from_outside.leave();
 }
 
-/// To the tail of the ring, with a wake-up if an idle P may take it.
+/// Puts g at the tail of the ring and wakes an idle P that may take it.
 THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
   push_to_ring(m, g);
   if (m.scheduler->has_other_ps()) {
@@ -20816,7 +20816,7 @@ THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
   }
 }
 
-/// The same. `next`: as above; else it goes behind the others.
+/// Makes g runnable on the P that m holds: with `next` as by ready_next, else behind the others.
 inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   if (next) {
     ready_next(m, g);
@@ -20838,15 +20838,15 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   }
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  // From here on the goroutine may run, end, and its runtime be destroyed, which waits for us.
+  // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.visitors_from_outside.enter();
   scheduler.global.push_back(g);
   scheduler.wake_processor();
   scheduler.visitors_from_outside.leave();
 }
 
-/// Makes goroutines of one runtime runnable, in their order: the first one next. From any thread;
-/// their status says so already. From here on they may run, end, and be gone.
+/// Makes goroutines of one runtime runnable, in their order: the first one next. Their status says so
+/// already. Any thread may call it. They may run, end and be gone before it returns.
 inline void ready_all(runtime_scheduler& scheduler,
                       base::intrusive_queue<goroutine>&& gs) noexcept {
   machine* const m = current_m();
@@ -20869,8 +20869,8 @@ inline void ready_all(runtime_scheduler& scheduler,
   }
 }
 
-/// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread.
-/// From here on the goroutine may run, end, and be gone.
+/// Makes a goroutine runnable that the caller has removed from whatever it waited on. Any thread may
+/// call it. The goroutine may run, end and be gone before it returns.
 inline void ready(goroutine& g, bool next = true) noexcept {
   machine* const m = current_m();
   if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {
@@ -20906,11 +20906,11 @@ struct wait_point : base::list_node<wait_point> {
   using withdraw_function = withdrawal (*)(wait_point&, bool locked) noexcept;
 
   wait_point() = default;
-  /// Of a goroutine that waits on `on`, from which `take_out` withdraws it.
+  /// The point of a goroutine that waits on `on`, from which `take_out` withdraws it.
   wait_point(goroutine* waits, void* on, withdraw_function take_out) noexcept
       : g(waits), withdraw(take_out), object(on) {}
 
-  goroutine* g = nullptr;  // null: an OS thread, or what is told
+  goroutine* g = nullptr;  // null: an OS thread, or a told_point
   atomic<wake_cause> cause{wake_cause::none};
   basic_gate<traits> gate;
   withdraw_function withdraw = nullptr;
@@ -20920,9 +20920,9 @@ struct wait_point : base::list_node<wait_point> {
   os::note note;                         // for an OS thread
 };
 
-/// Behind which nobody waits: to wake it is to call its function, without a lock. So one who waits on
-/// a channel can be told what happens to an object that is none. As of any point, its owner takes it
-/// out under the object's lock; and if it is not in any more, waits until the function was called.
+/// A point without a waiter: to wake it is to call its function, without a lock. So an object that is no
+/// channel can report an event to a goroutine that waits on a channel. Its owner takes it out under the
+/// object's lock, as any point. If the point is out already, the owner waits until the function was called.
 struct told_point : wait_point {
   using tell_function = void (*)(told_point&) noexcept;
   /// Null: an ordinary point after all.
@@ -20956,8 +20956,8 @@ struct selection_state {
     return winner.load(std::memory_order_acquire) != nullptr;  // [sel.win <] acquire: no hurry
   }
 
-  /// `self.object` is a lock that the waiter holds until it has left its stack: before that nobody
-  /// may win, for the winner makes it runnable.
+  /// `self.object` is a lock that the waiter holds until it has left its stack. Before that no thread
+  /// may win, for the winner makes the waiter runnable.
   template <class Lock>
   static withdrawal withdraw(wait_point& self, bool locked) noexcept {
     if (!locked) {
@@ -20995,15 +20995,15 @@ THRUM_INLINE void prefetch_waiter(const wait_point& point) noexcept {
   __builtin_prefetch(at - 256, 1);
 }
 
-/// W3 and WP1, under the object's lock: the waiter is released, and nobody enters the object on its
-/// behalf any more.
+/// W3 and WP1, under the object's lock: releases the waiter. Afterwards no visitor enters the object on
+/// its behalf.
 THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
   // relaxed: read by the waiter after wake(); by the stop, ordered by the fence of [s.gate] in shut
   point.cause.store(cause, relaxed);
   point.gate.shut();
 }
 
-/// The same for a point that has won its selection.
+/// W3 and WP1 for a point that has won its selection: releases the waiter, and shuts the selection's gate.
 THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept {
   // relaxed: read by the waiter after wake(); the stop looks at the winner
   point.cause.store(cause, relaxed);
@@ -21017,7 +21017,7 @@ inline bool is_settled(const wait_point& point) noexcept {
                                     : point.cause.load(relaxed) != wake_cause::none;
 }
 
-/// Ends a wait whose time is over, unless somebody else has ended it or is about to.
+/// Ends a wait whose time is over, unless another thread has ended it or is about to.
 inline bool withdraw_in_time(wait_point& point) noexcept {
   // A selection has been left to others by now (its timer is armed after that, a thread has
   // unlocked all), so it can be won without a look at any object.
@@ -21079,11 +21079,11 @@ THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
 // goroutines run from. wait_list::take_all_if walks from both ends at once, so that two loads are
 // under way.
 //
-// OS threads, which wait for a note, and what is told are kept in a chain of wait points and woken one by one; so are
-// all goroutines if they belong to several runtimes.
+// OS threads, which wait for a note, and told points are kept in a chain of wait points and woken one by
+// one. All goroutines are woken one by one, too, if they belong to several runtimes.
 //
 // Invariant
-//   WL1  a point in a list is settled, and in no list of an object: nobody else looks at it. So the
+//   WL1  a point in a list is settled, and in no list of an object: no other thread looks at it. So the
 //        links of the point, and the queue link of its goroutine, are free to use until it is woken.
 //
 // Tried and rejected: waking each in turn, which touches every wait point and every goroutine a
@@ -21104,7 +21104,7 @@ class wake_list {
 
   bool empty() const noexcept { return goroutines_.empty() && threads_ == nullptr; }
 
-  /// Under the lock of the object, once the point is settled. Null is nobody.
+  /// Adds a settled point, under the lock of its object. Null: adds none.
   void push_back(wait_point* point) noexcept {
     if (point == nullptr) {
       return;
@@ -21284,7 +21284,7 @@ enum class help_end : std::uint8_t {
 
 struct host_threads {
   static constexpr std::string_view process_name = "sched::host_threads";
-  /// The calling thread's `attachments`; null: it is nobody's host.
+  /// The calling thread's `attachments`; null: it is no host.
   os::thread_key key;
   blocking_lock lock{lock_rank::registry};
   /// Runs goroutines until the note's event has happened. Null: no thread has ever been a host. In
@@ -21343,16 +21343,16 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
 // Where they stand
 //   One FIFO of the scheduler (runtime_scheduler::background), of the same kind as the global queue.
 //   What of background priority becomes ready goes to its tail: started, woken, back from a wait in
-//   the poller, yielded, preempted; by whomever. In front of the others goes only one that was
+//   the poller, yielded, preempted; by any thread. In front of the others goes only one that was
 //   interrupted before it had used up a time slice.
 //
 // When they run
 //   nothing else   a P takes one after it has found nothing in its ring, in the global queue, in the
-//                  poller, at the others and among the forks, and before it would idle. Who puts one
-//                  there wakes an idle P, by the same steps as for any goroutine (idle.hpp), and who is
-//                  about to idle looks there again: no P idles while one waits. Once a P has run one, the
-//                  next may follow without that search, which costs ten switches, as long as nobody has
-//                  looked for an idle P in vain (idle_set::spinner_wanted).
+//                  poller, at the others and among the forks, and before it would idle. A thread that puts
+//                  one there wakes an idle P, by the steps that hold for any goroutine (idle.hpp). An M
+//                  that is about to idle looks there again: no P idles while one waits. Once a P has run
+//                  one, the next may follow without that search, which costs ten switches. It may not
+//                  if a thread has looked for an idle P in vain (idle_set::spinner_wanted).
 //   a turn         every 61st slice of a P (background_interval) is a background goroutine's, if
 //                  one waits. The global queue's turn comes at the same tick of the P and must not be
 //                  lost by that: so a background turn moves the tick on by a whole interval, and the
@@ -21362,7 +21362,7 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
 //                  that has run others for as long as 61 time slices while some waited.
 //   interrupted    a goroutine that a signal interrupted, and no library call, may hold a lock of others:
 //                  of malloc, of stdio, a std::mutex. Its owner is unknown to the scheduler, and so are
-//                  those who wait for it. So while one of them waits here, the monitor asks each P for a
+//                  its waiters. So while one of them waits here, the monitor asks each P for a
 //                  turn after one time slice, not 61; of eight such turns seven are theirs.
 //
 // How they make room
@@ -21370,9 +21370,9 @@ inline void arm(runtime_scheduler& scheduler, basic_timer<traits>& timer,
 //   at the scheduler goes over g0, as on a host's P: the short ways from goroutine to goroutine need no
 //   look at the priority of the one that leaves. The monitor knows by it, too, and asks such a P to give
 //   way after least_run_ns, and not after a whole slice, if something of normal priority waits there, in
-//   the global queue, or at another P for one that idles (idle_set::spinner_wanted). Who makes such a
-//   goroutine ready, and finds no idle P, hurries the monitor. Among themselves background goroutines
-//   have whole slices.
+//   the global queue, or at another P for one that idles (idle_set::spinner_wanted). A thread
+//   that makes such a goroutine ready, and finds no idle P, hurries the monitor. Among themselves
+//   background goroutines have whole slices.
 //
 // Invariants
 //   BG1  a goroutine of background priority that is ready stands in the background queue, or in an
@@ -21426,8 +21426,8 @@ inline bool global_turn(const processor& p) noexcept {
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
 /// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
-/// what waits on this P or in the global queue goes first, and `heir` behind the others. It goes
-/// on with a slice of its own if nobody waits.
+/// what waits on this P or in the global queue goes first, and `heir` behind the others. If no
+/// goroutine waits, `heir` continues with a slice of its own.
 THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexcept {
   processor& p = *m.p;
   p.inheritances_left = traits::most_inheritances;
@@ -21503,7 +21503,7 @@ inline void end_slice(machine& m) noexcept {
   begin_slice(*m.p);
 }
 
-/// Whether nobody has polled for so long that a P that has other work should.
+/// Whether no thread has polled for so long that a P that has other work should.
 inline bool is_poll_due(runtime_scheduler& scheduler) noexcept {
   if (scheduler.poller.descriptors() == 0) {
     return false;
@@ -21549,7 +21549,7 @@ THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
   shuffle(all, random);
   if (!all.empty()) {
     scheduler.background.append(static_cast<decltype(all)&&>(all));
-    scheduler.wake_processor();  // who looked meanwhile has seen none of them
+    scheduler.wake_processor();  // a P that looked meanwhile has seen none
   }
 }
 
@@ -21580,7 +21580,7 @@ inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// Of so many turns, and of so much time in slices, a P gives one to a background goroutine that waits.
+/// A P gives one of so many turns, or one after so many time slices, to a background goroutine that waits.
 inline constexpr std::uint32_t background_interval = traits::global_check_interval;
 
 inline bool is_in_background(const goroutine& g) noexcept { return (g.flags & g_background) != 0; }
@@ -21644,7 +21644,7 @@ inline bool may_follow(runtime_scheduler& scheduler) noexcept {
   return !scheduler.idle.spinner_wanted() && !is_poll_due(scheduler);
 }
 
-/// For a goroutine that yields: whether nothing is asked of the P but its priority, and nobody waits.
+/// For a goroutine that yields: whether nothing is asked of the P but its priority, and no other work waits.
 THRUM_COLD inline bool is_alone_in_background(const machine& m) noexcept {
   processor& p = *m.p;
   runtime_scheduler& scheduler = *m.scheduler;
@@ -21690,8 +21690,8 @@ inline void queue_all(runtime_scheduler& scheduler,
 // State: one word.
 //   0        no wait, no request
 //   a point  the call waits there
-//   looking  requested; whoever requested it may still look at the point that it found
-//   told     requested, and it looks at nothing any more
+//   looking  requested; the requester may still look at the point that it found
+//   told     requested, and the requester looks at nothing any more
 //
 // The two sides
 //   waiter      under the lock of its object, once its point is linked: 0 -> point. If that fails,
@@ -21719,17 +21719,17 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 template <class Traits, class Point>
 class basic_stop_watch {
  public:
-  /// By the waiter, under the lock of its object. False: it was requested before.
+  /// Shows the waiter's point, under the lock of its object. False: the stop was requested before.
   bool show(Point& point) noexcept {
     std::uintptr_t expected = idle;
     // [stop.word >] release: the point, to the requester. relaxed: nothing is read of it
     return word_.compare_exchange_strong(expected, address_of(point), release, relaxed);
   }
 
-  /// By the waiter, when it runs again: nobody looks at the point any more.
+  /// Called by the waiter when it runs again. Afterwards the requester looks at the point no more.
   void hide(Point& point) noexcept {
     std::uintptr_t expected = address_of(point);
-    // relaxed: nobody has seen the point
+    // relaxed: no requester has seen the point
     if (word_.compare_exchange_strong(expected, idle, relaxed, relaxed)) {
       return;
     }
@@ -21739,8 +21739,8 @@ class basic_stop_watch {
     }
   }
 
-  /// By the requester, once. end_wait(point) says whether it took the point out. Returns that point,
-  /// which the caller wakes; else null.
+  /// Called by the requester, once. end_wait(point) says whether it took the point out. Returns that
+  /// point, which the caller wakes; else null.
   template <class EndWait>
   Point* request(EndWait end_wait) noexcept {
     // [stop.word <] acquire: the point.
@@ -21868,8 +21868,8 @@ THRUM_INLINE void arrive(machine& m, base::stack_context& here) noexcept {
   THRUM_ASSERT(LR3, count_held_locks() == 0);
 }
 
-/// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when somebody
-/// switches back: the M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
+/// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when a thread
+/// switches back: its M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
 THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit, void* argument,
                             bool for_good = false) noexcept {
   goroutine& g = *m.g;
@@ -22139,7 +22139,7 @@ THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool can
   }
   // [s.stop >] release: the linked point, to the thread that stops the runtime.
   g.withdrawable.store(&point, release);
-  // If it cannot be withdrawn, somebody is about to wake it.
+  // If it cannot be withdrawn, a waker is about to wake it.
   if (!must_exit(m) || point.withdraw(point, true) != withdrawal::done) [[likely]] {
     return true;
   }
@@ -22149,7 +22149,7 @@ THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool can
   return false;
 }
 
-/// And the last: why it has ended.
+/// The second half of a wait, after the goroutine was woken. Returns why the wait has ended.
 THRUM_INLINE wake_cause end_wait(goroutine& g, wait_point& point, bool cancellable) noexcept {
   const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
   if (cancellable) {
@@ -22307,7 +22307,7 @@ THRUM_COLD inline machine& yield_asked(machine& m) noexcept {
   return m;
 }
 
-/// One that yields and finds nobody has had a turn: there may be something in the background.
+/// Counts a turn of a goroutine that yields and finds no other: the background's turn must come, too.
 THRUM_COLD inline void count_turn(processor& p) noexcept { begin_slice(p); }
 
 /// The running goroutine gives way and lets g0 choose.
@@ -22387,7 +22387,7 @@ THRUM_INLINE void leave_at_once(machine& m) noexcept {
   leave_scheduler(m);
 }
 
-/// The cooperative preemption point at the end of an operation: a load and a branch when nobody
+/// The cooperative preemption point at the end of an operation: a load and a branch when no thread
 /// asks for the P, nothing on a foreign thread.
 inline void preemption_point(section& here) noexcept {
   machine* const m = here.m();
@@ -22414,7 +22414,7 @@ struct wait_list {
 
   bool empty() const noexcept { return points.empty(); }
 
-  /// Takes the first one out; null if nobody waits. Caller holds the lock, and wakes the point
+  /// Takes the first point out; null if there is none. Caller holds the lock, and wakes the point
   /// after it has released it.
   wait_point* pop(wake_cause cause) noexcept {
     return pop_if([cause](wait_point& point) noexcept {
@@ -22423,8 +22423,8 @@ struct wait_list {
     });
   }
 
-  /// The same for a list on which points may be stale: the first for which settle_if(point) is
-  /// true. Those before it are dropped.
+  /// Takes out the first point for which settle_if(point) is true, and drops those before it: for a list
+  /// on which points may be stale.
   template <class Settle>
   THRUM_INLINE wait_point* pop_if(Settle settle_if) noexcept {
     while (wait_point* const point = points.pop_front()) {
@@ -22440,7 +22440,7 @@ struct wait_list {
   /// point is linked, so none can be withdrawn any more.
   void take_all(wake_cause cause, wake_list& released) noexcept;
 
-  /// The same without those for which settle_if(point) is false.
+  /// Takes all points out, those for which settle_if(point) is true into `released`; drops the others.
   template <class Settle>
   void take_all_if(Settle settle_if, wake_list& released) noexcept {
     const auto first_half = [&](wait_point& point) noexcept {
@@ -22486,7 +22486,7 @@ class waiting {
   wait_point point_;
 };
 
-/// After an operation that did not block: lets a goroutine whose time slice is over yield.
+/// Lets a goroutine whose time slice is over yield, after an operation that did not block.
 inline void after_operation() noexcept {
   section here;
   preemption_point(here);
@@ -22513,16 +22513,16 @@ struct chan_clock {
 
   // Exactly one of the two is set.
 
-  /// Under the lock, at or after `when`: makes the element in *static_cast<std::optional<E>*>(slot)
-  /// and moves `when` on.
+  /// Makes the element in *static_cast<std::optional<E>*>(slot) and moves `when` on. Called under the
+  /// lock, at or after `when`.
   void (*produce)(chan_clock&, void* slot, std::int64_t now) noexcept = nullptr;
 
-  /// Without the lock, at or after `when`: makes the channel ready by other means. The receiver
-  /// then tries again.
+  /// Makes the channel ready by other means; the receiver then tries again. Called without the lock, at
+  /// or after `when`.
   void (*expire)(chan_clock&) noexcept = nullptr;
 };
 
-/// What an attempt under the channel's lock came to.
+/// The outcome of an attempt under the channel's lock.
 enum class attempt : std::uint8_t {
   done,       // an element went over
   closed,     // none ever will
@@ -22557,7 +22557,7 @@ class chan_base {
     return references_.fetch_sub(1, acq_rel) == 1;
   }
 
-  /// For a caller that holds no reference, but knows that the memory is still there.
+  /// Adds a reference for a caller that holds none, but knows that the memory is still there.
   bool add_reference_if_alive() noexcept {
     std::uint32_t n = references_.load(relaxed);  // relaxed: the exchange decides
     // relaxed: as add_reference
@@ -22623,10 +22623,10 @@ class chan_base {
            has_waiter(senders_) || (clock_ != nullptr && clock_->when <= traits::now());
   }
 
-  // Without the lock: whether a look under it would find nothing, or no room. Whether somebody waits only
-  // its holder may see, so of a channel without a buffer neither is sure. (Of a full one a receiver that
-  // lets a sender in shows no element, or no room, for a moment. A select then takes another case that is
-  // ready, which is as if it had come later.)
+  // Without the lock: whether a look under it would find nothing, or no room. Only the lock's holder may see
+  // whether there is a waiter, so a channel without a buffer gives no sure answer. (While a receiver lets a
+  // sender into a full channel, the channel shows no element, or no room, for a moment. A select then takes
+  // another case that is ready, which is as if it had come later.)
 
   bool surely_has_nothing() const noexcept { return capacity_ != 0 && size() == 0 && !is_closed(); }
   bool surely_has_no_room() const noexcept {
@@ -22642,7 +22642,7 @@ class chan_base {
   wait_list& receivers() noexcept { return receivers_; }
   wait_list& senders() noexcept { return senders_; }
 
-  /// Without the lock, after attempt::expired.
+  /// Calls the clock after attempt::expired, without the lock.
   void expire() noexcept { clock_->expire(*clock_); }
 
  protected:
@@ -22747,7 +22747,7 @@ inline wake_cause wait_for_nothing(wait_reason reason, std::int64_t deadline) no
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// What came of a receive.
+/// The outcome of a receive.
 enum class recv_status : std::uint8_t {
   ok,       ///< an element was received
   closed,   ///< the channel is closed and drained
@@ -22762,7 +22762,7 @@ using namespace base::orders;
 using namespace sched;
 using namespace sync_detail;
 
-/// What came of an operation on a channel's core.
+/// The outcome of an operation on a channel's core.
 enum class chan_result : std::uint8_t { ok, closed, would_block, timed_out, cancelled, retry };
 
 template <class E>
@@ -22793,7 +22793,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return recv_on(out, may_block, deadline, current_m());
   }
 
-  /// One attempt under the lock. `receiver` is to be woken without it.
+  /// One attempt under the lock. The caller then wakes `receiver` without the lock.
   THRUM_INLINE attempt try_send_locked(E& value, wait_point*& receiver) noexcept {
     if (closed_.load(relaxed)) [[unlikely]] {  // relaxed: under the lock
       return attempt::closed;
@@ -22811,7 +22811,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return attempt::not_ready;
   }
 
-  /// One attempt under the lock. `sender` is to be woken without it.
+  /// One attempt under the lock. The caller then wakes `sender` without the lock.
   THRUM_INLINE attempt try_recv_locked(std::optional<E>& out, wait_point*& sender) noexcept {
     if (count_.load(relaxed) != 0) {  // relaxed: under the lock
       take(out);
@@ -22839,7 +22839,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
       : chan_base(0, &clock, when_unused) {}
 
   ~chan_core() {
-    for (std::size_t n = count_.load(relaxed); n > 0; --n) {  // relaxed: nobody else is left
+    for (std::size_t n = count_.load(relaxed); n > 0; --n) {  // relaxed: no other thread is left
       std::destroy_at(&ring()[first_]);
       first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
     }
@@ -22848,7 +22848,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
  private:
   explicit chan_core(std::size_t capacity) noexcept : chan_base(capacity, nullptr, &destroy) {}
 
-  // The short forms: a goroutine, a ring that has room or elements, nobody who waits, nobody in the way.
+  // The short forms: a goroutine calls, the ring has room or elements, there is no waiter, the lock is free.
   // What else they call is their last step, so they save no registers.
 
   THRUM_NOINLINE chan_result send_on(E& value, bool may_block, std::int64_t deadline,
@@ -22951,7 +22951,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
                              : recv_locked(anybody{here}, out, may_block, deadline);
   }
 
-  // CH1: who waits has found nobody on the other side, under the same lock.
+  // CH1: a side waits only if it has found no waiter on the other side, under the same lock.
 
   template <class Caller>
   THRUM_INLINE chan_result send_locked(Caller caller, E& value, bool may_block,
@@ -23029,7 +23029,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return result == chan_result::timed_out && due <= deadline ? chan_result::retry : result;
   }
 
-  /// The same for one that waits until_stopped: its watch has the clock's time too.
+  /// Waits by the clock for a receiver that waits until_stopped: its watch has the clock's time too.
   THRUM_COLD chan_result wait_by_clock_until_stopped(section& here, std::optional<E>& out,
                                                      std::int64_t due) noexcept {
     stop_watch& watch = *current_stop_watch(here);
@@ -23050,7 +23050,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return result_of(sched::wait(here, point, list.lock, options));
   }
 
-  /// The same for a goroutine, from inside.
+  /// Blocks a goroutine without a deadline; the caller is inside.
   THRUM_NOINLINE static chan_result block_for_ever(machine& m, wait_list& list, void* slot,
                                                    wait_reason reason) noexcept {
     section here(m);
@@ -23127,8 +23127,8 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
 //   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
 //      the handle may recycle it
-//   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
-//   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
+//   If the handle lets go between E1 and E3, it leaves the result behind. E3 then returns false,
+//   and the goroutine runs once more to destroy it on its own stack. A handle sees `done` under
 //   the join lock, so E3 has let go of the G by then.
 //
 // Fences of [s.count]: count_end, goroutine_count.
@@ -23209,7 +23209,7 @@ inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
   base::context_destroy(g.context);
   g.status.store(g_status::dead, relaxed);  // relaxed: only for display
   count_end(m);
-  // Somebody may have come since E1, but not if E1 found somebody: a handle has one user.
+  // A joiner may have come since E1, but not if E1 found one: a handle has one user.
   if (first == nullptr) {
     first = take_joiner_locked(g);
   }
@@ -23285,7 +23285,7 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
     if (detached) {
       leave_scheduler(*m);
       g.discard_result(g);
-      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
+      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, only we look
       continue;
     }
     goroutine* next = nullptr;
@@ -23503,8 +23503,8 @@ template <class T>
 
 }  // namespace chan_detail
 
-/// What was received by value: a std::optional<T>, empty if nothing was, that converts to one. `*` and
-/// `->` of an empty one are a usage_error.
+/// An element received by value: a std::optional<T>, empty if there was none. Converts to
+/// std::optional<T>. `*` and `->` of an empty one are a usage_error.
 template <class T>
 class recv_result : public std::optional<T> {
   using optional = std::optional<T>;
@@ -23591,7 +23591,7 @@ using received_value = std::conditional_t<std::is_constructible_v<T, recv_result
 
 // ---- thrum/detail/start/deadline.hpp ----
 //
-// From the times of <chrono> to the scheduler's nanoseconds.
+// Turns the times of <chrono> into the scheduler's nanoseconds.
 //
 // A moment of a clock other than the steady one is turned into a time to wait by its distance from
 // that clock's now. That clock may be set back meanwhile, or run slower: so when the time is over,
@@ -23693,7 +23693,8 @@ auto retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt,
   }
 }
 
-/// The same for an attempt that returns whether it succeeded.
+/// Calls attempt(deadline) until it returns true, or the moment has come by its own clock; returns the last
+/// result.
 template <class Clock, class Duration, class Attempt>
 bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt) {
   return retry_until(when, attempt, [](bool done) { return !done; });
@@ -23708,8 +23709,9 @@ bool retry_until(std::chrono::time_point<Clock, Duration> when, Attempt attempt)
 //
 // What ends a wait early: the argument of `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on.
 //
-// Those who only lock need not pay for <stop_token>, so headers of what waits include this one, and a
-// program that passes a stop includes <thrum/detail/start/stoppable.hpp>, if not <thrum.hpp> or <thrum/context.hpp>.
+// Callers that only lock need not pay for <stop_token>, so headers of what waits include this one, and a
+// program that passes a stop includes <thrum/detail/start/stoppable.hpp>, if not <thrum.hpp> or
+// <thrum/context.hpp>.
 #ifndef THRUM_STOP_CONDITION_HPP
 #define THRUM_STOP_CONDITION_HPP
 
@@ -23742,7 +23744,7 @@ namespace stop_detail {
 template <stop_condition S, class Attempt, class TimedOut>
 auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out);
 
-/// The same for an attempt that returns whether it succeeded.
+/// until_stopped for an attempt that returns whether it succeeded.
 template <stop_condition S, class Attempt>
 bool until_stopped(const S& stop, Attempt attempt) {
   return until_stopped(stop, attempt, [](bool done) { return !done; });
@@ -23774,8 +23776,8 @@ auto run_until_stopped(const S& stop, Error& error, Call call);
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// What came of a receive from a channel of signals: as a bool whether there was one, as recv() gives it
-/// and a select's handler takes it; as a recv_status also why not.
+/// The outcome of a receive from a channel of signals, as recv() returns it and a select's handler takes
+/// it. Converted to bool: whether there was a signal; to recv_status: also why there was none.
 class signal_status {
  public:
   /// For the library.
@@ -23804,7 +23806,8 @@ class receiving {
   /// `->` are a usage_error if it is empty.
   received_value<T> recv() const { return received(attempt_at(true, no_deadline)); }
 
-  /// The same into `out`, which is left alone unless the result is ok.
+  /// Receives into `out`, which is left alone unless the result is ok. Blocks until there is an element, or
+  /// the channel is closed and drained. A cancellation point.
   recv_status recv(T& out) const { return recv_into(out, attempt_at(true, no_deadline)); }
 
   /// Receives what is there now; does not block. `empty` if there is nothing.
@@ -23824,7 +23827,7 @@ class receiving {
     return recv_into(out, attempt_until(when));
   }
 
-  /// The same for elements that cannot be there before they are received, as they have no default.
+  /// Receives an element of a type without a default, of which there can be no `out` to receive into.
   /// Empty: none came, now or in time; or none ever will, which is_closed() tells.
   [[nodiscard]] received_value<T> try_recv() const {
     return received(attempt_at(false, no_deadline));
@@ -24009,7 +24012,7 @@ class receiving<Self, void> {
     /// Waits for the first signal. A cancellation point.
     explicit iterator(Self of) : of_(std::move(of)), has_signal_(of_.recv()) {}
 
-    /// The same for each signal.
+    /// An empty value, equal for all signals.
     const std::monostate& operator*() const noexcept { return signal; }
     /// Waits for the next signal. A cancellation point.
     iterator& operator++() {
@@ -24030,7 +24033,7 @@ class receiving<Self, void> {
   std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
-  /// The same operations over std::monostate.
+  /// The channel as one whose elements are std::monostate.
   class values : public receiving<values, std::monostate> {
    public:
     explicit values(chan_core<std::monostate>* core) noexcept : core_(core) {}
@@ -24120,7 +24123,8 @@ class sending {
     return send_or_keep(value, attempt_for(time));
   }
 
-  /// The same until a moment, of any clock.
+  /// Sends `value` until a moment, of any clock; else returns false and leaves it untouched. Copies and moves
+  /// as try_send. usage_error if the channel is closed. A cancellation point.
   template <class Clock, class Duration>
   bool send_until(const T& value, std::chrono::time_point<Clock, Duration> when)
       const requires std::is_copy_constructible_v<T> {
@@ -24136,7 +24140,8 @@ class sending {
     return send_or_keep(value, attempt_until(when));
   }
 
-  /// The same until a stop is requested.
+  /// Sends `value` until a stop is requested; else returns false and leaves it untouched. Copies and moves
+  /// as try_send. usage_error if the channel is closed. A cancellation point.
   template <stop_condition Stop>
   bool send(const T& value, const Stop& stop) const requires std::is_copy_constructible_v<T> {
     return send_copy(value, attempt_until_stopped(stop));
@@ -24272,7 +24277,7 @@ class sending<Self, void> {
   void close() const { as_values().close(); }
 
  private:
-  /// The same operations over std::monostate.
+  /// The channel as one whose elements are std::monostate.
   class values : public sending<values, std::monostate> {
    public:
     explicit values(chan_core<std::monostate>* core) noexcept : core_(core) {}
@@ -24404,8 +24409,8 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 // runtime that it is to run on, which may be gone by then, and a goroutine of its own for it. To
 // call it is to arm it for now.
 //
-// A context owns the functions that it lists; a handle shares one with it. Where a context goes
-// that has not been done, its functions go to its parent: nobody can cancel that context alone any
+// A context owns the functions that it lists; a handle shares one with it. If a context goes that is
+// not done, its functions go to its parent: no caller can cancel that context alone any
 // more, so it would have been done together with its parent. Without a parent they can never be
 // called, and go.
 //
@@ -24421,11 +24426,10 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 //
 // A timer with a channel is that channel with a clock (chan/base.hpp): nothing is armed, nothing is
 // buffered, and what is received is the time at which it was due. Hence what Go promises since 1.23
-// costs nothing here: no stale value after stop() or reset(), and a timer that nobody holds is
-// freed.
+// costs nothing here: no stale value after stop() or reset(), and a timer without handles is freed.
 //
-// A timer with a function needs somebody to call it: func_timer stands in a P's heap while it is
-// armed. Its references: one for each handle, one for the entry in the heap, which passes on to the
+// The function of a timer needs a caller: func_timer stands in a P's heap while it is armed. Its
+// references: one for each handle, one for the entry in the heap, which passes on to the
 // goroutine that runs the function.
 //   FT1  arming and stopping happen under lock_; firing does not take it.
 //   FT2  the last reference is never dropped by fire(): the heap still writes to the timer after
@@ -24498,7 +24502,7 @@ THRUM_INLINE machine* m_of(const runtime_scheduler& scheduler, machine* m) noexc
   return m != nullptr && m->p != nullptr && m->scheduler == &scheduler ? m : nullptr;
 }
 
-/// The same of the calling M. Inside; timers call it on g0.
+/// The calling M if it holds a P of that scheduler, else null. Inside; timers call it on g0.
 inline machine* m_of(const runtime_scheduler& scheduler) noexcept {
   return m_of(scheduler, current_m());
 }
@@ -24539,7 +24543,7 @@ THRUM_INLINE goroutine* take_g(runtime_scheduler& scheduler, machine* m,
   return refill_free_list(*m);
 }
 
-/// A dead G of those that idle Ps keep to themselves, or null; the others of them are the pool's from then on.
+/// Takes a dead G of those that idle Ps keep to themselves, or null; gives their others to the pool.
 THRUM_COLD inline goroutine* take_from_idle_ps(runtime_scheduler& scheduler) noexcept {
   base::intrusive_queue<goroutine> all;
   {
@@ -24551,8 +24555,9 @@ THRUM_COLD inline goroutine* take_from_idle_ps(runtime_scheduler& scheduler) noe
   return g;
 }
 
-/// A G where take_g gives none because stacks come from hooks: a fresh one, or, if there is no memory for it, one
-/// from further away. Null: there is none, or there are no hooks. Goes outside meanwhile (SC2), so that the caller may be on another M afterwards.
+/// A G where take_g gives none because stacks come from hooks: a fresh one, or, if there is no memory for
+/// it, one that an idle P keeps. Null: there is none, or there are no hooks. Goes outside meanwhile (SC2):
+/// afterwards the caller may be on another M.
 THRUM_COLD inline goroutine* make_g(section& here, runtime_scheduler& scheduler,
                                     std::uint8_t size_class) {
   goroutine* g = nullptr;
@@ -24802,13 +24807,13 @@ THRUM_COLD inline void fresh_goroutine::launch_on(const void* caller, host_threa
 
 // ---- thrum/detail/start/task.hpp ----
 //
-// From a callable to a goroutine: what lies at the top of its stack and what runs first.
+// Turns a callable into a goroutine: what lies at the top of its stack and what runs first.
 #ifndef THRUM_DETAIL_START_TASK_HPP
 #define THRUM_DETAIL_START_TASK_HPP
 
 // ---- thrum/join_handle.hpp ----
 //
-// The handle on a goroutine whose result somebody wants.
+// join_handle: how the caller of spawn gets the goroutine's result.
 //
 // The result lies on the goroutine's own stack, beside the callable, so spawn allocates nothing
 // that go does not. In exchange the handle owns the dead goroutine, stack and all, until it is
@@ -24825,8 +24830,8 @@ THRUM_COLD inline void fresh_goroutine::launch_on(const void* caller, host_threa
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next
 //   E3 the arriving side counts it and recycles it, or, if there is a handle, marks it done: now
 //      the handle may recycle it
-//   If the handle lets go between E1 and E3, nobody would destroy the result; E3 then returns
-//   false, and the goroutine runs once more to do it on its own stack. A handle sees `done` under
+//   If the handle lets go between E1 and E3, it leaves the result behind. E3 then returns false,
+//   and the goroutine runs once more to destroy it on its own stack. A handle sees `done` under
 //   the join lock, so E3 has let go of the G by then.
 //
 // Fences of [s.count]: count_end, goroutine_count.
@@ -24907,7 +24912,7 @@ inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
   base::context_destroy(g.context);
   g.status.store(g_status::dead, relaxed);  // relaxed: only for display
   count_end(m);
-  // Somebody may have come since E1, but not if E1 found somebody: a handle has one user.
+  // A joiner may have come since E1, but not if E1 found one: a handle has one user.
   if (first == nullptr) {
     first = take_joiner_locked(g);
   }
@@ -24983,7 +24988,7 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
     if (detached) {
       leave_scheduler(*m);
       g.discard_result(g);
-      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, nobody else looks
+      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, only we look
       continue;
     }
     goroutine* next = nullptr;
@@ -25506,9 +25511,9 @@ struct spawn_task_of {
   }
 };
 
-/// Where the caller stands, for reports: an address inside the function that starts a goroutine. What
-/// lies between that and start_task is always inlined, so that a program that is not optimised is
-/// told its own function.
+/// Where the caller stands, for reports: an address inside the function that starts a goroutine. All
+/// functions between that and start_task are always inlined, so that the report names the program's
+/// own function without optimisation, too.
 THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_address(0); }
 
 /// Attributes, where none were given: what is not asked for is not looked at.
@@ -25767,7 +25772,7 @@ template <class F>
 concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
                          !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
-/// To which a goroutine is bound that is started on_host; null, for any thread, in a bubble.
+/// The thread that a goroutine started on_host is bound to; null in a bubble, where any thread runs it.
 /// std::system_error if there is no memory.
 host_thread* host_for_start(runtime_scheduler& scheduler);
 
@@ -25922,17 +25927,17 @@ struct options {
   /// Called on each thread of the runtime, first and last; the argument is the thread's number.
   std::function<void(unsigned m)> on_thread_start = {};
   std::function<void(unsigned m)> on_thread_stop = {};
-  /// For a main loop that waits for other things and calls runtime::poll when it is told to: called when
-  /// a goroutine that is started on_host becomes runnable, unless its thread waits for one in
-  /// run_for; at most once until the next call of poll, run_for or run_until_idle begins, and also
-  /// before the first. A goroutine that is left by such a call is a reason to be called again. Timers
-  /// are seen to by the runtime's threads, so the loop needs none for them.
+  /// For a main loop that waits for other events, and calls runtime::poll once this function has woken it.
+  /// Called when a goroutine that is started on_host becomes runnable, unless its thread waits for one in
+  /// run_for. Called at most once until the next call of poll, run_for or run_until_idle begins, and also
+  /// before the first. A goroutine that such a call leaves runnable is a reason for another call. The
+  /// runtime's threads see to timers, so the loop needs none for them.
   ///
-  /// It is called on a thread that is there for it only, so it may take locks and allocate. It is to wake
-  /// the loop (g_main_context_wakeup, QMetaObject::invokeMethod with Qt::QueuedConnection,
-  /// SDL_PushEvent, PostMessage) and must not wait for the host's thread. What it throws ends the
-  /// program. The runtime's destructor waits until it has returned. A child process after fork() has
-  /// no such thread. Empty: nobody is told.
+  /// It is called on a thread that serves only this purpose, so it may take locks and allocate. It is to
+  /// wake the loop (g_main_context_wakeup, QMetaObject::invokeMethod with Qt::QueuedConnection,
+  /// SDL_PushEvent, PostMessage) and must not wait for the host's thread. What it throws ends the program.
+  /// The runtime's destructor waits until it has returned. A child process after fork() has no such thread.
+  /// Empty: the loop is not woken.
   std::function<void()> on_host_work = {};
   /// Called on the goroutine that an exception has left. Empty: report it and abort.
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};
@@ -26173,7 +26178,7 @@ class runtime {
   /// What to do about an exception that left a goroutine. For the library.
   void panic(std::exception_ptr error, goroutine_id id) noexcept;
 
-  /// As dump_goroutines writes them, with nobody stopped. For the library.
+  /// What dump_goroutines writes, as text, without stopping any goroutine. For the library.
   std::string describe_goroutines();
 
  private:
@@ -26199,7 +26204,7 @@ class runtime {
   std::mutex stop_mutex_;
   bool stopped_ = false;
   base::owner<debug::trouble_detector> detector_;
-  base::owner<sched::host_bell> bell_;  // null: nobody asked for it
+  base::owner<sched::host_bell> bell_;  // null: options::on_host_work is empty
   base::owner<sched::runtime_scheduler> scheduler_;
   base::owner<sched::monitor> monitor_;
 };
@@ -26222,18 +26227,18 @@ THRUM_INLINE int run(options settings, F&& main) {
   }
 }
 
-/// The same with options::from_environment().
+/// run(settings, main) with options::from_environment() as its settings.
 template <class F>
 THRUM_INLINE int run(F&& main) {
   return run(options::from_environment(), std::forward<F>(main));
 }
 
-/// Writes every goroutine: id, name, state, what it waits for and since when, where it stands and
-/// where it was started. Of the runtime that the caller runs on; outside of one, as a watchdog
-/// thread is, of every runtime of the process. They are looked at in pieces, for which all of them
-/// are stopped for a moment each time, so that each goroutine is shown as it is at one time; one
-/// that sits in a system call is shown without its callers. dump_form::counts stops nobody and
-/// says how many goroutines do the same, the most frequent first, by state, reason and start.
+/// Writes every goroutine: id, name, state, what it waits for and since when, where it stands and where it
+/// was started. Writes those of the runtime that the caller runs on; outside of one, as on a watchdog
+/// thread, those of every runtime of the process. Looks at them in pieces, and stops all of them for a
+/// moment for each, so that each goroutine is shown as it is at one time. A goroutine inside a system call
+/// is shown without its callers. dump_form::counts stops no goroutine, and says how many goroutines share a
+/// state, a reason and a start, the most frequent first.
 /// Names of functions come from the program's symbols; files and lines, if it was compiled with -g,
 /// from the system's addr2line, for which it waits two seconds at most.
 THRUM_OUT_OF_LINE void dump_goroutines(std::FILE* to = stderr, dump_form form = dump_form::full);
@@ -26306,7 +26311,7 @@ class func_timer : public basic_timer<traits> {
   /// Arms it anew; as stop(). usage_error if its runtime has stopped.
   bool reset(std::int64_t due);
 
-  /// The same; false if its runtime has stopped.
+  /// As reset(due), with its result in `was_armed`; returns false if its runtime has stopped.
   bool try_reset(std::int64_t due, bool& was_armed) noexcept;
 
  protected:
@@ -26345,7 +26350,7 @@ class func_timer : public basic_timer<traits> {
   /// creator calls call_.
   void start_late() noexcept;
 
-  /// Of a timer that is not armed an entry may be left, in a heap that goes with the runtime.
+  /// If a timer that is not armed has left an entry in a heap of its runtime, takes it out.
   void leave_heap() noexcept;
 
   bool rearm(std::int64_t due) noexcept;
@@ -26360,8 +26365,8 @@ class func_timer : public basic_timer<traits> {
   spin_lock lock_{lock_rank::timer};
 };
 
-/// A function of ours that derives from this is told by discarded() if the runtime ends before it
-/// is called.
+/// If the runtime ends before it calls a function of ours that derives from this, it calls the function's
+/// discarded().
 struct told_of_discard {};
 
 template <class F>
@@ -26431,8 +26436,8 @@ class func_timer_handle {
 namespace thrum { inline namespace THRUM_ABI {
 
 /// One moment in the future: a shared handle, cheap to copy. All members may be called from any
-/// goroutine and any thread. A timer that nobody holds any more, nor its channel, is freed; one
-/// made by after_func is kept until it has fired or was stopped.
+/// goroutine and any thread. A timer is freed once no handle of it or of its channel is left; one made by
+/// after_func is kept until it has fired or was stopped.
 ///
 /// When not to use: to bound a wait, the timed forms (recv_for, on_timeout) are shorter and
 /// cheaper.
@@ -26454,9 +26459,9 @@ class timer {
   /// Whether this is a timer at all.
   bool is_set() const noexcept { return channel_ || function_.get() != nullptr; }
 
-  /// Stops it. True: it had not come to its moment, or nobody had received that yet; nobody will.
-  /// For a timer of after_func: the function will not be called; false says that it has been
-  /// started, not that it has ended. usage_error for no timer.
+  /// Stops it. True: it had not come to its moment, or no receiver had taken that yet; none will. For a
+  /// timer of after_func: the function will not be called; false says that it has been started, not that it
+  /// has ended. usage_error for no timer.
   bool stop() const;
 
   /// Sets it to `time` from now, whatever it was before; returns what stop() would have.
@@ -26499,7 +26504,7 @@ timer after_func(runtime& where, std::chrono::duration<Rep, Period> time, F&& f)
   }
 }
 
-/// The same on the current runtime. usage_error outside of one.
+/// after_func(where, time, f) on the current runtime. usage_error outside of one.
 template <class Rep, class Period, class F>
 timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
   runtime* const own = runtime::current();
@@ -26525,7 +26530,7 @@ struct context_function : base::list_node<context_function> {
   time_detail::func_timer_handle timer;      // until it is called or stopped
   std::shared_ptr<context_function> listed;  // itself, for the node that lists it
 
-  /// What a node owns of it. Once, under the lock of the node; what is returned outlasts that lock.
+  /// The node's part, taken once under the lock of the node; it outlasts that lock.
   struct share {
     std::shared_ptr<context_function> of;
     time_detail::func_timer_handle timer;
@@ -26568,8 +26573,8 @@ struct context_function : base::list_node<context_function> {
 //   so that the context goes with its last handle. A task_group ends its watch when it goes (let_go).
 //
 // Causes
-//   A node is told a cause with what ends it: by cancel(), or, if a deadline does, by the node whose
-//   deadline came first, and of several at the same time by the outermost. So it does not matter
+//   A node gets a cause with its end. cancel() gives one. If a deadline ends the node, the node whose
+//   deadline came first gives it, and of several at the same time the outermost. So it does not matter
 //   which node of a tree is looked at first when a deadline has passed.
 //
 // Cancelling
@@ -26620,7 +26625,7 @@ class context_node : public chan_core<std::monostate>,
                      public base::list_node<context_node> {
  public:
   using destroy_node = void (*)(context_node*) noexcept;
-  /// When a deadline by another clock is due as that stands now; -no_deadline if it has come.
+  /// When a deadline by another clock is due, by that clock's time now; -no_deadline if it has come.
   using ask_function = std::int64_t (*)(const context_node&) noexcept;
 
   /// A deadline of a node's own, or none.
@@ -26632,7 +26637,7 @@ class context_node : public chan_core<std::monostate>,
   /// What a node takes from its parent, beside the values.
   enum class follows : bool { nothing, parent };
 
-  /// `parent` may be null. Refers to it from enter() on: what derives from this may throw before.
+  /// `parent` may be null. Refers to it from enter() on: a derived class may throw before.
   context_node(context_node* parent, const own_deadline& deadline, follows what = follows::parent,
                destroy_node when_unused = &delete_node) noexcept;
 
@@ -26650,7 +26655,7 @@ class context_node : public chan_core<std::monostate>,
   }
 
   /// Cancels it and all below it, unless that has been done; the first cause stays. A deadline
-  /// before `now` came first, even if nobody has looked at it yet.
+  /// before `now` came first, even if no thread has looked at it yet.
   void cancel(context_cause cause, std::error_code told = {},
               std::int64_t now = traits::now()) noexcept;
 
@@ -26697,8 +26702,8 @@ class context_node : public chan_core<std::monostate>,
  private:
   static void delete_node(context_node* self) noexcept { delete self; }
 
-  /// CX1. A node that nobody refers to, and its ancestors that nobody else refers to: a loop, since
-  /// the chain may be long.
+  /// CX1. Destroys a node without references, and each ancestor that loses its last reference by that. A
+  /// loop, since the chain may be long.
   static void drop_chain(chan_base* last) noexcept;
 
   void leave_parent() noexcept;
@@ -26709,7 +26714,7 @@ class context_node : public chan_core<std::monostate>,
   /// Cancels it because its deadline has passed.
   void time_out() noexcept { cancel(context_cause::timed_out, cause_of_deadline()); }
 
-  /// What it is told if its deadline has passed.
+  /// The cause that it gets if its deadline has passed.
   std::error_code cause_of_deadline() const noexcept;
   /// When its own deadline is due, as its clock stands.
   std::int64_t own_due() const noexcept {
@@ -26731,26 +26736,26 @@ class context_node : public chan_core<std::monostate>,
   /// Requests the stop, if there is a token.
   void tell() noexcept;
 
-  /// Of a node that goes: see context_function.
+  /// Gives the functions of a node that goes to its parent: see context_function.
   void hand_over_functions() noexcept;
 
   // Deadlines that are watched.
 
   struct deadline_watch;
-  /// By the caller's runtime, else by any.
+  /// Has the caller's runtime watch the deadline, else any runtime.
   void watch_deadline();
-  /// False: that one has stopped.
+  /// Has that scheduler watch the deadline. False: it has stopped.
   bool watch_deadline(runtime_scheduler& by) {
     return watch_deadline(make_watch(by), by.registered.number());
   }
-  /// The same in two steps, of which only the first may throw.
+  /// Watch a deadline in two steps, of which only the first may throw.
   func_timer_handle make_watch(runtime_scheduler& by);
   bool watch_deadline(const func_timer_handle& made, std::uint64_t by) noexcept;
   /// Ends the watch of the scheduler with that number; 0: of any scheduler. Returns its timer.
   func_timer_handle end_watch(std::uint64_t by = 0) noexcept;
-  /// That scheduler ends: another one watches, if there is one.
+  /// Hands the watch of a scheduler that ends on to another one, if there is one.
   void hand_on_watch(std::uint64_t by) noexcept;
-  /// Under node_lock_.
+  /// Whether its deadline must be watched. Caller holds node_lock_.
   bool needs_watch() const noexcept { return wanted_ != watched::no || !functions_.empty(); }
 
   context_node* const parent_;
@@ -26909,7 +26914,7 @@ inline bool is_io_stopped() noexcept { return io_deadline(no_deadline).is_stoppe
 
 namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
 
-/// Of a wait that ends at deadline_of() by itself.
+/// The token for a wait that ends at deadline_of() by itself.
 template <stop_condition S>
 std::stop_token token_of(const S& stop) {
   if constexpr (std::same_as<S, std::stop_token>) {
@@ -26921,7 +26926,7 @@ std::stop_token token_of(const S& stop) {
   }
 }
 
-/// A context's deadline, which ends a wait also where nobody requests the stop for it.
+/// A context's deadline, which ends a wait even if no runtime watches it.
 template <stop_condition S>
 std::int64_t deadline_of(const S& stop) {
   if constexpr (requires { stop.deadline(); }) {
@@ -26941,7 +26946,7 @@ bool is_over(const S& stop) {
   }
 }
 
-/// In its life the caller's waits until_stopped end with a request of the token, or at a deadline.
+/// While it lives, the caller's waits until_stopped end with a request of the token, or at a deadline.
 class stoppable {
  public:
   stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)
@@ -26956,7 +26961,7 @@ class stoppable {
     sched::exchange_stop_watch(here, before_);
   }
 
-  /// Of one for input and output: whether it has ended a wait.
+  /// Whether it has ended a wait for input or output.
   bool has_ended_io() const noexcept { return watch_.has_ended_io; }
 
  private:
@@ -27053,8 +27058,8 @@ enum class errc {
 
 namespace base {
 
-/// What error_category() returns, where another shared object has one already: categories are told
-/// apart by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
+/// If another shared object has a category already, error_category() returns that one: categories are
+/// compared by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
 inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
 
 }  // namespace base
@@ -27176,7 +27181,7 @@ struct select_frame {
   std::size_t n;
   chan_base** by_address;  // scratch
   wait_point* points;      // uninitialised memory
-  /// Of two operations on channels, the one to look at first: 0, 1, or any.
+  /// Which of two operations on channels to look at first: 0, 1, or any.
   static constexpr std::uint32_t any = 2;
   std::uint32_t first = any;
 };
@@ -27239,7 +27244,7 @@ attempt try_send_from_slot(select_operation& self, wait_point*& receiver) noexce
                                                                 receiver);
 }
 
-/// What came of an attempt to carry out an operation under its channel's lock alone.
+/// The outcome of an attempt to carry out an operation under its channel's lock alone.
 enum class quick_try : std::uint8_t {
   done,
   not_ready,  // it was not, at that moment
@@ -27253,8 +27258,8 @@ class select_case_base {
   void release(bool /*chosen*/) noexcept {}
   select_operation& operation() noexcept { return operation_; }
   std::int64_t deadline() const noexcept { return no_deadline; }
-  /// When the deadline has passed: whether the moment that it stands for has come. If not, there is
-  /// a new deadline.
+  /// Whether the moment that the deadline stands for has come; asked when the deadline has passed. If
+  /// not, there is a new deadline.
   bool has_come() const noexcept { return true; }
   static constexpr bool asks_clock = false;
   static constexpr bool is_default = false;
@@ -27282,7 +27287,7 @@ class case_channel {
 
   core_type* core() const noexcept { return core_; }
 
-  /// From here on the channel stays alive by itself.
+  /// Keeps the channel alive from here on.
   void own() noexcept {
     if (core_ != nullptr && !owned_) {
       core_->add_reference();
@@ -27447,7 +27452,7 @@ class send_case : public select_case_base {
         value_(std::forward<V>(value)),
         handler_(std::move(handler)) {}
 
-  /// The same case with a value of its own.
+  /// Turns it into a case that owns its value.
   using owning = send_case<T, std::remove_reference_t<Value>, F>;
   owning with_own_value() && {
     return owning(std::move(channel_), std::move(value_), std::move(handler_));
@@ -27592,8 +27597,8 @@ concept is_select_case = std::is_base_of_v<select_case_base, Case>;
 // The cases of a select that wait for something else than a channel: a requested stop, the end of a
 // goroutine.
 //
-// To the engine each is a receive from a channel of its own, which lives from prepare() to
-// release(). Whatever happens closes that channel; so what can happen needs no place in the engine,
+// The engine sees each as a receive from a channel of its own, which lives from prepare() to
+// release(). The event, whatever it is, closes that channel. So events need no place in the engine,
 // and the engine no other kind of operation.
 #ifndef THRUM_DETAIL_SELECT_SIGNAL_CASES_HPP
 #define THRUM_DETAIL_SELECT_SIGNAL_CASES_HPP
@@ -27609,11 +27614,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace select_detail {
 using namespace sched;
 using namespace chan_detail;
 
-/// What has a channel of its own, which is closed once something has happened that is no operation
-/// on a channel. `Source` has it closed: has_happened() is a look at it, if that is all it takes (else
-/// false, and is_polled), and a watch(source, channel)
-/// listens while it lives, and waits in its destructor for whoever uses the channel, which is a
-/// Source::channel. is_polled: the poller brings it about.
+/// A case with a channel of its own, a Source::channel, which is closed once an event has happened that is
+/// no operation on a channel. has_happened() looks for the event, if a look is all it takes (else
+/// false, and is_polled). A watch(source, channel) listens while it lives and closes the channel; its
+/// destructor waits for a thread that uses the channel. is_polled: the poller brings the event about.
 template <class Source, class F>
 class signal_case : public select_case_base {
  public:
@@ -27697,7 +27701,7 @@ struct end_signal {
     return target != nullptr && go_detail::join_protocol::done(*target);
   }
 
-  /// What the goroutine tells when it ends, in place of a waiter for its end. Several cases may
+  /// The goroutine tells this point when it ends, in place of a waiter for its end. Several cases may
   /// have the same handle: each leads to the one that came before.
   class watch : told_point {
    public:
@@ -27901,9 +27905,9 @@ template <class F = select_detail::no_handler>
   return select_detail::done_case<F>({std::move(token)}, std::move(f));
 }
 
-/// Chosen once the goroutine has ended: join() does not block then, and is left to the caller. The
-/// handle must stay where it is, and be joined by nobody else, until the select has returned. Never
-/// ready if the handle is empty when the case is made.
+/// Chosen once the goroutine has ended: join() does not block then, and is left to the caller. Until the
+/// select has returned, the handle must stay where it is, and no other goroutine or thread may join it.
+/// Never ready if the handle is empty when the case is made.
 template <class T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_join(
     const join_handle<T>& handle, F f = {}) {
@@ -28008,7 +28012,7 @@ class release_of_all {
   std::exception_ptr first_;
 };
 
-/// The same of cases that throw nothing.
+/// release_of_all for cases that throw nothing.
 struct release_of_all_surely {
   template <class Release>
   void operator()(Release release) noexcept {
@@ -28174,7 +28178,7 @@ requires(select_detail::is_select_case<std::remove_cvref_t<Cases>>&&...) std::si
   }
 }
 
-/// The same for cases whose number is known only at run time. Allocates nothing for up to 8.
+/// select(cases...) for cases whose number is known only at run time. Allocates nothing for up to 8.
 /// usage_error if more than one is an otherwise().
 THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases);
 
@@ -28353,7 +28357,7 @@ class context {
       return {};
     }
   }
-  /// The same on the current runtime. usage_error outside of one.
+  /// after_func(where, f) on the current runtime. usage_error outside of one.
   template <class F>
   context_call after_func(F&& f) const {
     return after_func(current_runtime(), std::forward<F>(f));
@@ -28434,12 +28438,12 @@ template <class F = select_detail::no_handler>
 
 // ---- thrum/detail/sched/run/fork.hpp ----
 //
-// Forks: work in two halves, of which one is run at once and the other by anybody who has nothing
-// better to do.
+// Forks: work in two halves. The forking goroutine runs one at once; any P that has nothing better to
+// do may run the other.
 //
 // Purpose
-//   Ten nanoseconds for a fork that nobody takes: no goroutine, no allocation, no lock. A goroutine,
-//   with its stack and its switches, is paid for by a theft.
+//   Ten nanoseconds for a fork that no thief takes: no goroutine, no allocation, no lock. Only a theft
+//   pays for a goroutine, with its stack and its switches.
 //
 // Terms
 //   half     the second half of a fork (`forked`): an object on the stack of the goroutine that
@@ -28447,7 +28451,7 @@ template <class F = select_detail::no_handler>
 //   forker   a goroutine inside its outermost fork: its deque (queue/fork_deque.hpp), registered
 //            with the P on which it began, so that others find it. It lies on the goroutine's stack
 //            and goes with it wherever it is resumed.
-//   thief    who takes a half: a P that has nothing to run, which makes a goroutine for it
+//   thief    the taker of a half: a P that has nothing to run, which makes a goroutine for it
 //            (take_forked.hpp); that goroutine, once it has run its half; or a goroutine that waits
 //            for a half of its own (below).
 //
@@ -28460,14 +28464,14 @@ template <class F = select_detail::no_handler>
 //      once that lock is dropped
 //
 // Whom a goroutine helps while it waits
-//   The thief of its half, and nobody else (leapfrogging): what that one has forked since is part of
-//   what is waited for. So the stack grows by no more than the computation would without thieves,
+//   Only the thief of its half (leapfrogging): what that one has forked since is part of what the
+//   goroutine waits for. So the stack grows by no more than the computation would without thieves,
 //   and a lock that the waiting goroutine holds is wanted by none of what it runs but by what would
 //   deadlock anyway. The thief's deque is there as long as the half is not done: a thief leaves its
 //   list after that, and under the list's lock, which the helper holds when it looks. It looks again
-//   when it has claimed an entry: the thief may be done by then, and have forked for somebody else.
-//   A goroutine that has been told to end, or is inside blocking(), helps nobody: what it ran would be
-//   cut short, or could not be cancelled.
+//   when it has claimed an entry: the thief may be done by then, and have forked for another half.
+//   A goroutine that must end, or is inside blocking(), helps no thief: what it ran would be cut short,
+//   or could not be cancelled.
 //   Then it parks. Its P takes another half, or goes on with other goroutines.
 //
 // Stacks
@@ -28496,7 +28500,7 @@ template <class F = select_detail::no_handler>
 // Rejected
 //   Waiting without helping: the P finds the same work, but each theft then costs a goroutine for the
 //   thief and a switch for the owner.
-//   Helping anybody: a goroutine that holds a mutex runs a stranger that wants it.
+//   Helping any forker: a goroutine that holds a mutex runs a stranger that wants it.
 //   A goroutine for each second half, made when it is forked: 500 ns (numbers of spawn).
 //
 // Sources: Frigo, Leiserson and Randall 1998 (work first); Wagner and Calder 1993 (leapfrogging).
@@ -28644,8 +28648,8 @@ inline bool is_exiting() noexcept {
   return m != nullptr && m->g != nullptr && m->g->exiting;
 }
 
-/// The second function, whose first one has failed: runs, and nobody asks for what comes of it, unless
-/// it ends the goroutine. Inside a handler.
+/// Runs the second function after the first one has failed. Drops its exception, unless that ends the
+/// goroutine. Inside a handler.
 template <class G>
 THRUM_COLD void call_in_vain(G&& g) {
   if (is_exiting()) {
@@ -28732,7 +28736,7 @@ struct second_half : forked {
   }
 };
 
-/// Nobody can be asked.
+/// Runs f(), then g(): no other processor can take g.
 template <class F, class G>
 THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> one_by_one(F&& f, G&& g) {
   auto&& first = [&]() -> result_of<F> {
@@ -28764,18 +28768,18 @@ THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> begin_to_fork(F&& f, G&& g)
 
 }  // namespace fork_detail
 
-/// Runs f() and g(), g on another processor if one has nothing to do, and returns both results when
-/// both have ended; for a function that returns nothing, std::monostate. Neither is copied; a
-/// result is moved. Costs ten nanoseconds when nobody takes g, which then runs behind f: what is
-/// forked may be small. While the goroutine waits for g it runs parts of g that can be had.
+/// Runs f() and g() and returns both results when both have ended; for a function that returns nothing,
+/// std::monostate. If another processor has nothing to do, it runs g. Neither is copied; a result is moved.
+/// If no processor takes g, it runs after f, and the fork costs ten nanoseconds: f and g may be small.
+/// While the goroutine waits for g it runs parts of g that can be had.
 ///
 /// An exception that leaves one of them is thrown when both have ended; if both fail, that of f.
 /// Both may park and block like any goroutine's function, and wait for each other. g may run as
 /// another goroutine, with an id and goroutine_locals of its own, on another thread; its stack is as
-/// large as the caller's, or larger. The wait is no cancellation point, but when the runtime stops f
-/// and g are cancelled; if one of them ends so, or by this_goroutine::exit(), the caller ends,
-/// whatever becomes of the other. A g that nobody has begun by then is left out. Without exceptions
-/// nothing is cancelled inside.
+/// large as the caller's, or larger. The wait is no cancellation point. When the runtime stops, f and g are
+/// cancelled. If f or g ends so, or by this_goroutine::exit(), the caller ends, whatever becomes of the
+/// other; a g that no processor has begun by then is left out. Without exceptions nothing is cancelled
+/// inside.
 ///
 /// On a foreign thread, and inside blocking(): f(), then g(). But inside a blocking() that stands in a
 /// fork g may be taken, and the wait for it blocks the thread. Thread-safe as f and g are with each
@@ -28835,9 +28839,9 @@ THRUM_NOINLINE std::pair<result_of<F>, result_of<G>> begin_to_fork(F&& f, G&& g)
 //   for (int square : squares) { if (square > 100) break; }
 //
 // The function runs in a goroutine of its own, on its own stack, and the two take turns: one of them
-// runs while the other is parked. Who passes the turn makes the other the next of its processor and
-// parks, so the switch goes past all queues. A value stays in the frame of the function that yields
-// it, and the loop uses it there.
+// runs while the other is parked. The side that passes the turn makes the other the next of its
+// processor and parks, so the switch goes past all queues. A value stays in the frame of the function
+// that yields it, and the loop uses it there.
 //
 // Source: Go's iter.Pull, from its documentation.
 #ifndef THRUM_GENERATOR_HPP
@@ -28888,7 +28892,7 @@ THRUM_INLINE void go(F&& f, Args&&... args) {
       {}, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-/// The same with a name or a stack size of its own.
+/// go(f, args...) with a name, a stack size or a priority of its own.
 template <class F, class... Args>
 THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
   go_detail::start_task(
@@ -28903,7 +28907,7 @@ void go(F&& /*f*/, go_detail::attributes_last /*how*/) {
   static_assert(!sizeof(F), "go, spawn: the attributes come first: go({.name = \"loader\"}, f)");
 }
 
-/// The same on the host's thread only: see on_host.
+/// go(f, args...) on the host's thread only: see on_host.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE void go(on_host_t, F&& f, Args&&... args) {
   auto& scheduler = go_detail::own_scheduler(
@@ -28919,7 +28923,7 @@ THRUM_INLINE void go(on_host_t, const attributes& how, F&& f, Args&&... args) {
                            std::forward<Args>(args)...);
 }
 
-/// The same on a runtime that is named, from any thread: runtime::go.
+/// Starts a goroutine on the runtime `where`, from any thread: calls runtime::go.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE void go(runtime& where, F&& f, Args&&... args) {
   where.go(std::forward<F>(f), std::forward<Args>(args)...);
@@ -28942,7 +28946,7 @@ THRUM_INLINE auto spawn(F&& f, Args&&... args) -> join_handle<go_detail::spawn_r
       {}, std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-/// The same with a name or a stack size of its own.
+/// spawn(f, args...) with a name, a stack size or a priority of its own.
 template <class F, class... Args>
 THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
@@ -28960,7 +28964,7 @@ join_handle<void> spawn(F&& /*f*/, go_detail::attributes_last /*how*/) {
   return {};
 }
 
-/// The same on the host's thread only: see on_host. Its join() is a call of a function there.
+/// spawn(f, args...) on the host's thread only: see on_host. So spawn(on_host, f).join() calls f there.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
@@ -28980,7 +28984,8 @@ THRUM_INLINE auto spawn(on_host_t, const attributes& how, F&& f, Args&&... args)
                                   std::forward<F>(f), std::forward<Args>(args)...);
 }
 
-/// The same on a runtime that is named, from any thread: runtime::spawn.
+/// Starts a goroutine on the runtime `where`, from any thread, and returns its handle: calls
+/// runtime::spawn.
 template <go_detail::not_attributes F, class... Args>
 THRUM_INLINE auto spawn(runtime& where, F&& f, Args&&... args)
     -> join_handle<go_detail::spawn_result<F, Args...>> {
@@ -29093,7 +29098,8 @@ class [[nodiscard]] generator {
       explicit generator(F&& f) {
     start([](auto body) { return spawn(std::move(body)); }, std::forward<F>(f));
   }
-  /// The same on a runtime that is named, from any thread.
+  /// What f(yield) yields, run on the runtime `where`; from any thread. f is moved or copied. Errors as
+  /// runtime::spawn.
   template <class F>
   generator(runtime& where, F&& f) {
     start([&](auto body) { return where.spawn(std::move(body)); }, std::forward<F>(f));
@@ -29266,7 +29272,7 @@ class goroutine_local {
   /// throws.
   T& get() { return of_caller(); }
 
-  /// The same for reading.
+  /// The caller's value, for reading only. Made at the first use, too.
   const T& get() const { return of_caller(); }
 
   /// As get(): makes the caller's value at the first use.
@@ -29349,7 +29355,7 @@ void call_and_keep(go_detail::result_slot<R>& slot, F&& f, Args&&... args) {
   }
 }
 
-/// The same, and keeps the exception that leaves it. goroutine_exit is not kept: it leaves this.
+/// Calls f(args...) and keeps what it returns or throws. goroutine_exit is not kept: it leaves this.
 template <class R, class F, class... Args>
 void keep_outcome(go_detail::result_slot<R>& slot, F&& f, Args&&... args) {
 #if THRUM_EXCEPTIONS
@@ -29384,8 +29390,8 @@ void rethrow_kept([[maybe_unused]] const go_detail::result_slot<R>& slot) {
 // mutex: mutual exclusion that parks the goroutine, in eight bytes.
 //
 // State: one word.
-//   bit 0  locked    somebody holds the mutex
-//   bit 1  queue     somebody holds the list of waiters; see `queue_word`
+//   bit 0  locked    the mutex has an owner
+//   bit 1  queue     one caller holds the list of waiters; see `queue_word`
 //   bit 2  starving  a waiter has waited for more than 1 ms: ownership is handed over
 //   bit 3  woken     a waiter is awake and will try to lock: unlock need not wake another
 //   rest   the first waiter; its `last` is the last one, `next` leads from each to the next, and
@@ -29395,9 +29401,9 @@ void rethrow_kept([[maybe_unused]] const go_detail::result_slot<R>& slot) {
 // Invariants
 //   MU1  the list and its links change only under the queue bit, and so does `linked`, which says
 //        whether a waiter is in the list.
-//   MU2  when the queue bit is dropped: the mutex is locked, or nobody waits, or a waiter is awake.
+//   MU2  when the queue bit is dropped: the mutex is locked, or no waiter is left, or a waiter is awake.
 //        So an unlock that finds the bit taken may leave the waking to its holder.
-//   MU3  in starving mode unlock never clears `locked` while somebody waits.
+//   MU3  in starving mode unlock never clears `locked` while there is a waiter.
 //   MU4  unlock does not touch the word after the exchange that lets another in: the next owner may
 //        destroy the mutex.
 //
@@ -29409,7 +29415,7 @@ void rethrow_kept([[maybe_unused]] const go_detail::result_slot<R>& slot) {
 // Uncontended, lock and unlock cost one locked instruction each: `lock bts` and `lock cmpxchg`.
 //
 // Tried and rejected: `lock xadd` in unlock as in Go, which is 2 % faster, but has let others in
-// when it finds out that it has to wake somebody (MU4); a table of queues by address as in Go,
+// when it finds out that it has to wake a waiter (MU4); a table of queues by address as in Go,
 // which is a lock and a cache miss more for each waiter.
 //
 // Fences of [mu.word]: lock_slow.
@@ -29466,7 +29472,7 @@ class queue_word {
   /// Unlinks a waiter if it is still there. Caller holds the queue bit.
   bool unlink(waiter& self) noexcept;
 
-  /// unlock while somebody waits: drops `locked` and the queue bit at once, or, if the mutex is
+  /// Unlocks while there are waiters: drops `locked` and the queue bit at once, or, if the mutex is
   /// starving, passes it on. Wakes the first waiter unless one is awake. Caller holds both bits.
   void release() noexcept;
 
@@ -29549,7 +29555,7 @@ class mutex {
                              stop, [this](std::int64_t deadline) { return lock_slow(deadline); });
   }
 
-  /// Releases it; the next owner may destroy it at once. usage_error if nobody holds it.
+  /// Releases it; the next owner may destroy it at once. usage_error if it is not locked.
   void unlock() {
     std::uintptr_t alone = queue_word::locked;
     // [mu.word >] release: our section, to the next owner; relaxed: unlock_slow's exchanges decide
@@ -29756,8 +29762,8 @@ auto first_success(Range& range, std::size_t limit, F& f, Go go) {
 // Tried and rejected: a place for the first waiter, claimed by the exchange that counts it, which
 // needs no lock. Of ten locked instructions for go() and wait(), one at a time, eight remain, or
 // seven if the last done() looks before it counts; the time stays as it was (66 ns, five runs in
-// turns), since nobody else wants the line. And a group that is used again before every wait() has
-// returned, which is an error that does no harm now, could lose a waiter.
+// turns), since no other processor wants the line. And a group that is used again before every wait()
+// has returned, which is an error that does no harm now, could lose a waiter.
 //
 // Source: Go's sync.WaitGroup, with a list of waiters in place of its semaphore.
 #ifndef THRUM_SYNC_WAIT_GROUP_HPP
@@ -29794,8 +29800,8 @@ class wait_group {
     }
   }
 
-  /// Adds n to the count; a negative one subtracts. usage_error, and the count as it was, if it
-  /// would become negative or if it is raised from zero while somebody waits. Does not block.
+  /// Adds n to the count; a negative one subtracts. If the count would become negative, or is raised from
+  /// zero while a wait() blocks: usage_error, and the count as it was. Does not block.
   void add(int n = 1) {
     using namespace base::orders;
     const auto delta = static_cast<std::uint64_t>(static_cast<std::int64_t>(n)) << 32;
@@ -29828,20 +29834,20 @@ class wait_group {
   /// Blocks until the count is zero. A cancellation point.
   void wait() { wait_until_ns(sched::no_deadline); }
 
-  /// The same for at most a time; whether the count was zero. A cancellation point.
+  /// wait() for at most a time; returns whether the count was zero. A cancellation point.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until_ns(time_detail::deadline_after(time));
   }
 
-  /// The same until a moment of any clock.
+  /// wait() until a moment of any clock; returns whether the count was zero. A cancellation point.
   template <class Clock, class Duration>
   [[nodiscard]] bool wait_until(std::chrono::time_point<Clock, Duration> when) {
     return time_detail::retry_until(
         when, [this](std::int64_t deadline) { return wait_until_ns(deadline); });
   }
 
-  /// The same until a stop is requested; whether the count was zero. A cancellation point.
+  /// wait() until a stop is requested; returns whether the count was zero. A cancellation point.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) {
     return stop_detail::until_stopped(
@@ -29858,7 +29864,7 @@ class wait_group {
           std::forward<F>(f), std::forward<Args>(args)...);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// go(f, args...) on the runtime `where`, from any thread.
   template <class F, class... Args>
   void go(runtime& where, F&& f, Args&&... args) {
     start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
@@ -29977,7 +29983,7 @@ class wait_group {
 //
 // Invariants
 //   WS1  permits are given to waiters from the front of the list only, and to a newcomer only if
-//        nobody waits: many small requests cannot overtake a large one.
+//        there is no waiter: many small requests cannot overtake a large one.
 //   WS2  when lock_ is dropped, the first waiter wants more than is free; or a waiter that has given
 //        up is on its way to serve those behind it.
 //   WS3  max_ - free_ are taken. free_ is negative while more are than max_ has been lowered to.
@@ -30026,8 +30032,7 @@ class weighted_semaphore {
   /// cancellation point.
   void acquire(std::ptrdiff_t n = 1) { acquire_until(n, sched::no_deadline); }
 
-  /// Takes n permits if they are free and nobody waits. Does not block. usage_error if n is
-  /// negative.
+  /// Takes n permits if they are free and no caller waits. Does not block. usage_error if n is negative.
   [[nodiscard]] bool try_acquire(std::ptrdiff_t n = 1);
 
   /// As acquire, within a time; whether it took them. A cancellation point.
@@ -30096,18 +30101,18 @@ class weighted_semaphore {
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// Goroutines that end together: wait() returns when all have ended, and throws the exception that
-/// left the first one that failed. From that moment on stop_token() is requested, for the others to
-/// look at. All but wait() may be called from any goroutine, also one of the group; wait() by one
-/// at a time. The destructor asks those that still run to stop, as std::jthread's does,
-/// waits for them, and drops an exception that nobody has asked for: if their work is to be done,
-/// call wait(). From Go's errgroup.
+/// Goroutines that end together: wait() returns when all have ended, and throws the exception of the first
+/// one that failed. From that failure on, a stop is requested on stop_token(), which the others may look
+/// at. All members but wait() may be called from any goroutine, also one of the group; wait() by one at a
+/// time. The destructor asks goroutines that still run to stop, as std::jthread's does, and waits for them.
+/// It drops an exception that wait() has not thrown: if the work must be done, call wait(). From Go's
+/// errgroup.
 class task_group {
  public:
   /// At most `limit` of them run at the same time; 0: any number.
   explicit task_group(std::size_t limit = 0) : slots_(to_permits(limit)) {}
 
-  /// The same below a context: when that is done, a stop is requested of the group.
+  /// A group below a context: when that is done, a stop is requested of the group. `limit` as above.
   explicit task_group(thrum::context above, std::size_t limit = 0)
       : slots_(to_permits(limit)), above_(std::move(above)) {}
   task_group(const task_group&) = delete;
@@ -30123,7 +30128,7 @@ class task_group {
           std::forward<F>(f), std::forward<Args>(args)...);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// go(f, args...) on the runtime `where`, from any thread.
   template <class F, class... Args>
   void go(runtime& where, F&& f, Args&&... args) {
     start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
@@ -30142,7 +30147,7 @@ class task_group {
     return is_free;
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// try_go(f, args...) on the runtime `where`, from any thread.
   template <class F, class... Args>
   [[nodiscard]] bool try_go(runtime& where, F&& f, Args&&... args) {
     const bool is_free = slots_.try_acquire();
@@ -30164,7 +30169,7 @@ class task_group {
   /// used again. A cancellation point.
   void wait();
 
-  /// The same until a stop is requested; whether all have ended. They are not asked to end by it.
+  /// wait() until a stop is requested; returns whether all have ended. The stop does not ask them to end.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) {
     const bool have_ended = running_.wait(stop);
@@ -30201,7 +30206,7 @@ class task_group {
     return group_detail::map<task_group>(range, limit, f, go);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// map(range, limit, f) with goroutines of the runtime `where`, from any thread.
   template <class Range, class F>
   static auto map(runtime& where, Range&& range, std::size_t limit, F&& f) {
     const auto go = [&where](task_group& group, auto&&... task) {
@@ -30221,7 +30226,7 @@ class task_group {
     return group_detail::first_success<task_group>(range, limit, f, go);
   }
 
-  /// The same on a runtime that is named, from any thread.
+  /// first_success(range, limit, f) with goroutines of the runtime `where`, from any thread.
   template <class Range, class F>
   static auto first_success(runtime& where, Range&& range, std::size_t limit, F&& f) {
     const auto go = [&where](task_group& group, auto&&... task) {
@@ -30465,8 +30470,8 @@ class message {
 // IO1  the goroutine does not return before its operation is done: until then the system may write
 //      into the buffer.
 //
-// Who watches the side (poll_watch.hpp) is told nothing of it: what it has taken is not there for
-// others, and of what it has left the system tells them.
+// A watcher of the side (poll_watch.hpp) learns nothing of it: others cannot have what it has taken,
+// and the system reports to them what it has left.
 #ifndef THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
 #define THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
 
@@ -30479,8 +30484,8 @@ class message {
 //   poll_wait.hpp.
 //
 // Two sides, reading and writing. Each has one user at a time (others wait for their turn), and
-// only the user waits for readiness. An edge that finds nobody waiting leaves `ready` behind, which
-// the next wait consumes.
+// only the user waits for readiness. An edge that finds no waiter leaves `ready` behind, which the
+// next wait consumes.
 //
 // No lost edge: the user clears `ready`, then tries its system call, and waits if that would block.
 // An edge before the call is in what the call sees; one after it sets `ready` again. Clearing after
@@ -30495,7 +30500,7 @@ class message {
 // Invariants
 //   PD1  under `lock` a waiter is either on a side or has been taken by exactly one thread, which
 //        wakes it.
-//   PD2  a number is closed only when nobody uses it: `users` is 0 and `closing` is set.
+//   PD2  a number is closed only when no caller uses it: `users` is 0 and `closing` is set.
 //
 // Sources: Go, src/runtime/netpoll.go and src/internal/poll/fd_mutex.go, and their issues 59545
 // (an error of the old descriptor) and 45211. Go has two words that waiter and event exchange by
@@ -30548,7 +30553,7 @@ struct alignas(base::cache_line_size) poll_desc {
   bool closing = false;
   bool unusual = false;  // an event said that what comes is not simply more of the stream
   bool foreign = false;  // we only watch it: see wait_foreign
-  /// Of netpoll::events: what the poller was asked for, where it must be, and has not said yet.
+  /// The netpoll::events that the poller was asked for, if it must be, and has not reported yet.
   std::uint32_t asked = 0;
   const std::uint32_t index;
   atomic<os::handle> fd{os::no_handle};
@@ -30571,7 +30576,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 struct io_operation : netpoll::operation {
   spin_lock* lock = nullptr;      // over the members below, and `*waiter`
-  wait_point** waiter = nullptr;  // where the one stands that waits for it; null there: nobody
+  wait_point** waiter = nullptr;  // where its waiter is noted; null there: none waits
   std::int64_t result = 0;
   bool done = false;
 
@@ -30633,7 +30638,7 @@ struct completing_wait {
 //
 // In a child process
 //   The poller is shared with the parent, the goroutines are copies of which none runs. So a close
-//   neither ends the registration, which is the parent's, nor waits for anybody. A goroutine
+//   neither ends the registration, which is the parent's, nor waits for any user. A goroutine
 //   that waits there in a runtime of the child's registers the descriptor with that.
 //
 // Where it is registered: with the poller of the first goroutine that waits, for the descriptor's
@@ -30653,8 +30658,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// goroutine_exit, outside of the section.
 inline constexpr int io_exit = std::numeric_limits<int>::min();
 
-/// The same if the caller's deadline has passed. No error of the system, which has one of its own
-/// for a peer that does not answer.
+/// What a wait says if the caller's deadline has passed. No error of the system, which has one of its
+/// own for a peer that does not answer.
 inline constexpr int io_deadline_exceeded = io_exit + 1;
 
 struct completing_wait;  // io_operation.hpp
@@ -30665,8 +30670,8 @@ class wake_list;         // run/wake_list.hpp
 struct foreign_point : told_point {
   explicit foreign_point(tell_function function = nullptr) noexcept : told_point(function) {}
   runtime_scheduler* scheduler = nullptr;
-  bool is_linked = false;  // or was, of one that is told; its owner's
-  /// Of a watch, the side's deadline as it found it (poll_watch.hpp); its owner's.
+  bool is_linked = false;  // or was, for a watch; its owner's
+  /// For a watch: the side's deadline that it found (poll_watch.hpp); its owner's.
   std::int64_t deadline = no_deadline;
 };
 
@@ -30681,7 +30686,8 @@ class poll_wait {
   /// became so.
   static int begin(poll_desc& d, io_side which, bool& waited) noexcept;
 
-  /// The same without waiting: os::would_block where another has the turn.
+  /// Takes the caller's turn on one side without waiting; os::would_block if another caller has it.
+  /// Other results as of begin.
   static int begin_at_once(poll_desc& d, io_side which) noexcept;
 
   /// The call would block: waits until it may not. Results as of begin; end() is due in any case.
@@ -30703,18 +30709,18 @@ class poll_wait {
   static int enter(poll_desc& d) noexcept;
   static void leave(poll_desc& d) noexcept;
 
-  /// As an event that says so: who waits on that side, or is the next to wait, makes its call again;
-  /// watchers are told.
+  /// Acts as an event for that side: its waiter, or the next caller to wait there, makes its call again.
+  /// Wakes the watchers, too.
   static void make_ready(poll_desc& d, io_side which) noexcept;
 
   /// Moves a deadline; no_deadline: there is none.
   static void set_deadline(poll_desc& d, io_side which, std::int64_t when) noexcept;
 
-  /// Ends all use. Returns when nobody is inside any more, with the number, which the caller
-  /// closes: that may block, and is not for a section. os::no_handle: somebody else does it.
+  /// Ends all use. Waits until the last user is out, and returns the number. The caller closes it, not
+  /// inside a section, as that may block. os::no_handle: another caller closes it.
   static os::handle end_use(poll_desc& d) noexcept;
 
-  /// After end_use(); nobody has the descriptor any more.
+  /// Frees the descriptor, after end_use(), when no caller has it any more.
   static void give_back(poll_desc& d) noexcept;
 
   /// The runtime of that scheduler ends.
@@ -30722,9 +30728,9 @@ class poll_wait {
 
   /// Waits until a descriptor that is not ours can be read or written. `d` is kept for its number.
   ///
-  /// Such a descriptor may be closed, and its number given anew, while somebody waits. The poller
-  /// knows: a number that it was told of, and does not know any more, is another file's. Then the
-  /// waiters are told that theirs is closed; no waiter looks at a number after its wait has begun.
+  /// Such a descriptor may be closed, and its number reused, while a goroutine waits. The poller notices:
+  /// if it has lost a number that was armed there, the number is another file's. Then the waits end with
+  /// os::cancelled. No waiter looks at a number after its wait has begun.
   static int wait_foreign(poll_desc& d, os::handle fd, io_side which,
                           std::int64_t deadline) noexcept;
 
@@ -30759,7 +30765,7 @@ class poll_wait {
 
   /// The caller's turn. 0, with the lock; or as begin(), without it.
   static int begin_turn(section& here, poll_desc& d, io_side which) noexcept;
-  /// Of one that has its turn, and the lock, on a side that took all there was: waits for more.
+  /// Waits for more on a side whose last call took all there was. The caller has the turn and the lock.
   /// Results as begin(), without the lock.
   static int wait_for_more(section& here, poll_desc& d, io_side which) noexcept;
 
@@ -30785,7 +30791,7 @@ class poll_wait {
   /// the lock.
   [[gnu::cold]] static void forget_parent(poll_desc& d) noexcept;
 
-  /// Of a poller that must be asked.
+  /// Asks a poller that must be asked each time for the next event of that side.
   [[gnu::cold]] static void ask_locked(const section& here, poll_desc& d, io_side which) noexcept;
 
   /// Sees to it that a poller knows the descriptor; none does if the caller has no runtime. 0: with
@@ -30828,7 +30834,7 @@ class descriptor {
   /// Takes over an open one, which must be in non-blocking mode. std::system_error if there is no
   /// memory; it is closed then.
   explicit descriptor(native_handle_type fd, const char* operation);
-  /// The same; sets `error` instead of throwing, and then holds none.
+  /// As descriptor(fd, operation); sets `error` instead of throwing, and then holds none.
   descriptor(native_handle_type fd, std::error_code& error) noexcept;
   descriptor(descriptor&& other) noexcept : desc_(std::exchange(other.desc_, nullptr)) {}
   descriptor& operator=(descriptor&& other) noexcept;
@@ -30939,8 +30945,8 @@ class descriptor {
     return result;
   }
 
-  /// Calls call(fd) at once, also beside other calls; nobody closes the number meanwhile. `call`
-  /// does not throw and does not block. Neither a cancellation point nor subject to deadlines.
+  /// Calls call(fd) at once, also beside other calls; no close() closes the number meanwhile. `call` does
+  /// not throw and does not block. Neither a cancellation point nor subject to deadlines.
   template <class Call>
   os::io_result use(Call call) const {
     if (desc_ == nullptr) {
@@ -30959,8 +30965,8 @@ class descriptor {
   /// Calls that are inside fail with os::cancelled, and so do later ones. Returns when the
   /// number is closed; whether it was this call that did it. Not a cancellation point.
   bool close() noexcept;
-  /// The same; if it is this call that does it, calls last() before, when nobody is inside any
-  /// more. `last` does not throw.
+  /// As close(); if this call closes it, it calls last() before, when no other call is inside any more.
+  /// `last` does not throw.
   template <class Last>
   bool close(Last last) noexcept {
     if (desc_ == nullptr) {
@@ -30983,15 +30989,15 @@ class descriptor {
   /// os::no_handle if it was closed already.
   native_handle_type release() noexcept;
 
-  /// Who waits on that side makes its call again.
+  /// Wakes the goroutine or thread that waits on that side; it makes its call again.
   void make_ready(side which) noexcept {
     if (desc_ != nullptr) {
       sched::poll_wait::make_ready(*desc_, which);
     }
   }
 
-  /// From `when` on every call fails with io_deadline_exceeded, also one that waits;
-  /// time_point::max(): never.
+  /// Sets the moment from which every call of that side fails with io_deadline_exceeded, also one that
+  /// waits; time_point::max(): never.
   void set_deadline(side which, time_point when) noexcept;
 
   /// The system's number, -1 after close(). It must not be closed by others.
@@ -31054,8 +31060,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 /// The error of a call's result below 0.
 THRUM_OUT_OF_LINE std::error_code error_of(os::io_result result) noexcept;
 
-/// Moves at most n bytes into an empty pipe that is nobody else's, by os::splice_to_pipe: waits until there
-/// are some.
+/// Moves at most n bytes into an empty pipe that no other code uses, by os::splice_to_pipe: waits until
+/// there are some.
 THRUM_OUT_OF_LINE os::io_result move_to_pipe(io::descriptor& from, io::native_handle_type pipe,
                                              std::size_t n);
 /// Moves n bytes that are in such a pipe, all of them, or as many as `done` says and an error.
@@ -31086,7 +31092,7 @@ inline std::size_t count_or(os::io_result result, std::error_code& error) noexce
   return 0;
 }
 
-/// The same of a call that does not wait: none if it would have to.
+/// A result as a count, for a call that does not wait: none if it would have to, or on an error.
 inline std::optional<std::size_t> count_at_once(os::io_result result,
                                                 std::error_code& error) noexcept {
   if (result == os::would_block) {
@@ -31208,7 +31214,7 @@ template <class Self, class Stop, class Call>
 auto until_stopped(Self&, const char*, const Stop& stop, Call call, std::error_code& error) {
   return stop_detail::run_until_stopped(stop, error, [&] { return call(error); });
 }
-/// The same, and self.fail() if that sets it.
+/// call(error), whose waits a stop ends, and self.fail() if that sets the error.
 template <class Self, class Stop, class Call>
 auto until_stopped(Self& self, const char* operation, const Stop& stop, Call call) {
   return or_fail(self, operation, [&](std::error_code& error) {
@@ -31288,9 +31294,9 @@ class stream_reading {
     return text;
   }
 
-  // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
-  // done. Bytes that a call has not returned are still to be read. To be included for these, if not by
-  // <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is done.
+  // Bytes that a call has not returned are still to be read. They need <thrum/detail/start/stoppable.hpp>,
+  // which <thrum.hpp> includes.
 
   /// read until a stop; `buffer` and `error` as there.
   template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
@@ -31333,7 +31339,7 @@ class stream_reading {
       return io_detail::count_or(self().read_some_v(pieces), error);
     }
   }
-  /// The same until a stop.
+  /// read_v until a stop.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read_v(std::span<const std::span<std::byte>> pieces, const Stop& stop,
                      Error&... error) {
@@ -31428,7 +31434,7 @@ class stream_reading {
 template <class Self>
 class stream_writing {
  public:
-  /// Writes all of it; returns its size. Nobody else's bytes come in between.
+  /// Writes all of it; returns its size. No other writer's bytes come in between.
   std::size_t write(std::span<const std::byte> bytes) { return all(bytes.data(), bytes.size()); }
   std::size_t write(std::string_view text) { return all(text.data(), text.size()); }
   /// Writes all of it, or as much as the returned number says and sets `error`.
@@ -31439,8 +31445,8 @@ class stream_writing {
     return all(text.data(), text.size(), error);
   }
 
-  /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how
-  /// much was written before. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how much
+  /// was written before. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write(const Bytes& bytes, const Stop& stop, Error&... error) {
     std::size_t done = 0;
@@ -31457,7 +31463,7 @@ class stream_writing {
     return io_detail::or_fail(self(), "write_v",
                               [&](std::error_code& error) { return write_v(pieces, error); });
   }
-  /// The same, or as much as the returned number says and an error.
+  /// Writes several pieces as one, or as much as the returned number says and sets `error`.
   template <io_detail::writes_pieces S = Self>
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces, std::error_code& error) {
     std::size_t done = 0;
@@ -31474,7 +31480,7 @@ class stream_writing {
     io_detail::must_be_all(done, size, error);
     return done;
   }
-  /// The same until a stop.
+  /// write_v until a stop.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces, const Stop& stop,
                       Error&... error) {
@@ -31616,15 +31622,15 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   std::optional<std::string> read_line(std::error_code& error) {
     return as_optional([&](std::string& line) { return read_line(line, error); });
   }
-  /// The same until a stop: then std::errc::operation_canceled, and what has come of the line is still
-  /// to be read.
+  /// read_line() until a stop: then std::errc::operation_canceled, and what has come of the line can still
+  /// be read.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::optional<std::string> read_line(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return read_line(code); };
     return io_detail::until_stopped(*this, "read_line", stop, call, error...);
   }
-  /// The same into a string that keeps its memory. False: the end, or an error; `line` is as it
-  /// was.
+  /// Reads the next line, as read_line(), into a string that keeps its memory. False: the end, or an error;
+  /// `line` is as it was.
   bool read_line(std::string& line) {
     return io_detail::or_fail(*this, "read_line",
                               [&](std::error_code& error) { return read_line(line, error); });
@@ -31705,7 +31711,8 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_until(std::string_view(&delimiter, 1), error);
   }
 
-  /// The same until a stop, as of read_line.
+  /// read_until(delimiter) until a stop: then std::errc::operation_canceled, and what has come can still be
+  /// read.
   template <class Delimiter, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::optional<std::string> read_until(const Delimiter& delimiter, const Stop& stop,
                                         Error&... error) {
@@ -31734,7 +31741,8 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return read_exactly(std::as_writable_bytes(buffer), error);
   }
 
-  /// The same until a stop: then std::errc::operation_canceled; with `error`, so many bytes are there.
+  /// read_exactly(buffer) until a stop: then std::errc::operation_canceled; with `error`, so many bytes are
+  /// there.
   template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read_exactly(Buffer&& buffer, const Stop& stop, Error&... error) {
     std::size_t got = 0;
@@ -31763,7 +31771,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     return held().substr(0, n);
   }
 
-  /// The same until a stop: then std::errc::operation_canceled, and what has come is still to be read.
+  /// peek(n) until a stop: then std::errc::operation_canceled, and what has come can still be read.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::string_view peek(std::size_t n, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return peek(n, code); };
@@ -31789,8 +31797,8 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
     }
   }
 
-  /// The same until a stop: then std::errc::operation_canceled; with `error`, the number of those that
-  /// were dropped before.
+  /// discard(n) until a stop: then std::errc::operation_canceled; with `error`, returns how many bytes were
+  /// dropped before.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::uint64_t discard(std::uint64_t n, const Stop& stop, Error&... error) {
     std::uint64_t done = 0;
@@ -31926,10 +31934,10 @@ buffered_reader(Stream&&, std::size_t = 0) -> buffered_reader<Stream>;
 //
 // buffered_writer: many small writes become few.
 //
-// What a destructor should do with bytes that nobody has flushed has two known answers: a
-// std::ofstream tries to write them, Go's bufio.Writer drops them. Here they are dropped. To write
-// is to wait for a peer, which may never read; it may fail, and a destructor cannot say so; and
-// where a stop unwinds a goroutine, its destructors must not wait at all.
+// For bytes that are not flushed when the writer is destroyed there are two known answers: a
+// std::ofstream tries to write them, Go's bufio.Writer drops them. Here they are dropped. A write waits
+// for a peer, which may never read; it may fail, and a destructor cannot say so. And where a stop
+// unwinds a goroutine, its destructors must not wait at all.
 #ifndef THRUM_IO_BUFFERED_WRITER_HPP
 #define THRUM_IO_BUFFERED_WRITER_HPP
 
@@ -31976,7 +31984,8 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
   void flush() {
     io_detail::or_fail(*this, "flush", [&](std::error_code& error) { return flush(error); });
   }
-  /// The same; false: `error` is set, and what was not written stays in the buffer.
+  /// Writes to the stream what is in the buffer. False: `error` is set, and what was not written stays in
+  /// the buffer.
   bool flush(std::error_code& error) {
     error.clear();
     if (!buffer_.empty()) {
@@ -31987,8 +31996,8 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
     return !error;
   }
 
-  /// The same until a stop: then std::errc::operation_canceled, and what was not written stays in the
-  /// buffer. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// flush() until a stop: then std::errc::operation_canceled, and what was not written stays in the
+  /// buffer. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   bool flush(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return flush(code); };
@@ -32041,16 +32050,16 @@ buffered_writer(Stream&&, std::size_t = 0) -> buffered_writer<Stream>;
 //
 // copy and read_all: a stream to its end, into another one or into memory.
 //
-// From a file to a connection the bytes go inside the kernel, by the connection's send_file: as far
-// as the file's size says that there are any. What comes behind that (the file grows, or is one of
-// those that have no size, as in /proc) is read and written like the rest.
+// A file is sent to a connection inside the kernel, by the connection's send_file: as far as the file's size
+// says that there are any bytes. Bytes behind that (the file grows, or it has no size, as in /proc) are read
+// and written like the rest.
 //
-// From a connection or a pipe to another one, on Linux, a pipe of the copy's own stands in between, and
-// bytes move into it and out of it without being copied (os::splice_to_pipe). Not at once: of a reader that
-// takes what there is, it is known whether more may be had without asking, and of such a move not. So
-// small pieces go through memory, for one system call less each, until a read has brought a
-// quarter of the buffer (a socket that is kept busy seldom has as much as would fill it); and again when
-// a move was a small one. What cannot be moved (a terminal) goes through memory.
+// Between two connections or pipes, on Linux, the copy puts a pipe of its own, and bytes move into it and
+// out of it without being copied (os::splice_to_pipe). Not at once: after a read that takes what there is,
+// the copy knows whether it may have more without asking; after such a move it does not. So small pieces go
+// through memory, for one system call less each, until a read has brought a quarter of the buffer (a busy
+// socket seldom has as much as would fill it). They do so again after a small move. What cannot be moved (a
+// terminal) goes through memory.
 #ifndef THRUM_IO_COPY_HPP
 #define THRUM_IO_COPY_HPP
 
@@ -32070,10 +32079,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 /// holds it becomes one: there are fewer moves then, and above all fewer waits between them.
 class middle_pipe {
  public:
-  /// How much is moved at once, which is what Linux lets anybody's pipe hold.
+  /// Bytes moved at once: as many as Linux lets a pipe of an unprivileged process hold.
   static constexpr std::size_t most = std::size_t{1} << 20;
-  /// So many pipes of a process are wide at the same time, and others a quarter as much. Where those of
-  /// a user together hold 64 MiB Linux makes further ones of a page or two.
+  /// At most this many pipes of a process are wide at once; others hold a quarter as much. Once the
+  /// pipes of a user together hold 64 MiB, Linux makes further ones of a page or two.
   static constexpr int most_wide = 16;
 
   middle_pipe() noexcept = default;
@@ -32126,17 +32135,17 @@ class middle_pipe {
 //   The system has no way to wait for a disk but to block: calls on regular files, directories and
 //   disks go through blocking(), so that their processor goes to another thread if they are slow.
 //   A fifo, a terminal, a socket or a device of characters is in non-blocking mode and waits in the
-//   poller, as a connection does. Not all devices of characters can be waited for (/dev/null);
-//   nobody knows before the poller is asked, which happens when a call would block for the first
-//   time. If it refuses, the file goes back to blocking mode for good.
+//   poller, as a connection does. Not all devices of characters can be waited for (/dev/null). Only the
+//   poller knows which, and the first call that would block asks it. If it refuses, the file goes back
+//   to blocking mode for good.
 //
 // Only the second kind has deadlines, and only there do close() and a stop end a call that is under
 // way. For the first kind they wait until the call is done; a read from a disk does not take long.
 //
-// A number that was handed over keeps its mode, because others (the parent's shell, behind standard
+// A number that was handed over keeps its mode, because other processes (the parent's shell, behind standard
 // input) may use the same open file. If it is of the second kind it waits in the poller all the
-// same, and each call says for itself that it must not wait. Not every system can be told so, and
-// Linux not of a terminal: there it is asked first whether the call would wait. If somebody else is
+// same, and each call says for itself that it must not wait. Not every system understands that, and Linux
+// does not for a terminal: there each call first asks whether it would wait. If another process is
 // quicker then, or a terminal takes less than it has said, the call does wait, with its thread, and
 // close() waits for it.
 #ifndef THRUM_IO_FILE_HPP
@@ -32170,7 +32179,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
         path_(std::move(other.path_)),
         kind_(other.kind_),
         shared_(other.shared_),
-        waits_(other.waits_.load(std::memory_order_relaxed)) {}  // relaxed: nobody else uses either
+        waits_(other.waits_.load(std::memory_order_relaxed)) {}  // relaxed: no thread shares either
   file& operator=(file&& other) noexcept;
   ~file() = default;
 
@@ -32195,9 +32204,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
     return file(fd, std::move(name), error);
   }
 
-  /// Gives the descriptor up without closing it, in the mode in which it is: one that was opened here
-  /// and waits in the poller is in non-blocking mode. To whoever uses the file it is closed. No handle
-  /// (-1) if it was closed already.
+  /// Gives the descriptor up without closing it, in the mode in which it is: one that was opened here and
+  /// waits in the poller is in non-blocking mode. For all calls on the file it is closed, as by close(). No
+  /// handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
 
   /// Opens a file; one that is created gets these permissions, less the process's umask. Opening a
@@ -32207,7 +32216,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   static file open(const std::string& path, open_mode mode, std::error_code& error);
   static file open(const std::string& path, open_mode mode, unsigned permissions,
                    std::error_code& error);
-  /// The same with the flags of a POSIX system: O_RDWR | O_CREAT.
+  /// Opens a file with the flags of a POSIX system: O_RDWR | O_CREAT.
   static file open(const std::string& path, os::system_open_flags flags,
                    unsigned permissions = default_permissions);
   static file open(const std::string& path, os::system_open_flags flags, unsigned permissions,
@@ -32255,8 +32264,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
   void sync();
   void sync(std::error_code& error);
 
-  /// From `when` on, reading and writing fail with errc::deadline_exceeded, as of conn. A file that
-  /// blocks has none: errc::operation_not_supported.
+  /// Sets the moment from which reading and writing fail with errc::deadline_exceeded, as of conn. A file
+  /// that blocks has none: errc::operation_not_supported.
   void set_deadline(time_point when);
   void set_deadline(time_point when, std::error_code& error) noexcept;
   void set_read_deadline(time_point when);
@@ -32381,7 +32390,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
     return descriptor_.use([&](os::handle fd) { return uninterrupted([&] { return call(fd); }); });
   }
 
-  /// The same, for a call that moves as many bytes as it says, and may be held up by a disk.
+  /// As beside(), for a call that moves as many bytes as it says, and may be held up by a disk.
   template <class Slow>
   os::io_result move_beside(Slow slow) {
     const os::io_result result = descriptor_.use(slow);
@@ -32397,9 +32406,9 @@ class file : public stream_reading<file>, public stream_writing<file> {
   std::atomic<bool> asks_first_{false};
 };
 
-/// The program's standard streams: another descriptor of each, so that closing it closes nothing else.
-/// A read waits without a thread and is a cancellation point, which std::cin's is not. Output is not buffered,
-/// and may overtake what std::cout and printf still hold.
+/// The program's standard streams: another descriptor of each, so that closing it closes nothing else. A
+/// read waits without a thread and is a cancellation point, which std::cin's is not. Output is not
+/// buffered, and may overtake what std::cout and printf still hold.
 THRUM_OUT_OF_LINE file standard_input();
 THRUM_OUT_OF_LINE file standard_input(std::error_code& error);
 THRUM_OUT_OF_LINE file standard_output();
@@ -32771,16 +32780,16 @@ std::uint64_t copy(From&& from, To&& to) {
   }
   return all.done();
 }
-/// The same; what was written before an error counts.
+/// copy(from, to) with an error_code: what was written before an error counts.
 template <class From, class To>
 std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
   io_detail::copying all(from, to);
   all.run(error, io_detail::never());
   return all.done();
 }
-/// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
-/// how much was written before. What was read and is not written by then is lost, as above. To be
-/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// copy(from, to) until a stop: then std::errc::operation_canceled; with `error` the returned number says
+/// how much was written before. What was read and is not written by then is lost, as above. Needs
+/// <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
 template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   io_detail::copying all(from, to);
@@ -32804,8 +32813,8 @@ std::string read_all(Stream&& from, std::size_t most = io_detail::most_of_all) {
   }
   return text;
 }
-/// The same; what came before an error is returned, but for the one byte that showed that there are
-/// more.
+/// read_all(from, most) with an error_code: returns what came before an error, but for the one byte that
+/// showed that there are more.
 template <class Stream>
 std::string read_all(Stream&& from, std::size_t most, std::error_code& error) {
   std::string text;
@@ -32816,8 +32825,8 @@ template <class Stream>
 std::string read_all(Stream&& from, std::error_code& error) {
   return read_all(from, io_detail::most_of_all, error);
 }
-/// The same until a stop: then std::errc::operation_canceled; with `error`, what came before is
-/// returned. To be included as for copy.
+/// read_all(from, most) until a stop: then std::errc::operation_canceled; with `error`, returns what came
+/// before. Needs the header that copy needs.
 template <class Stream, stop_condition Stop, std::same_as<std::error_code>... Error>
 std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&... error) {
   std::string text;
@@ -32890,7 +32899,7 @@ class directory_walk {
   /// The next one; none at the end. Throws std::system_error for a directory that cannot be read, after
   /// which it goes on with what comes behind it.
   std::optional<directory_entry> next();
-  /// The same; with an error, what is returned is the directory that cannot be read.
+  /// The next one, as next(); with an error, what is returned is the directory that cannot be read.
   std::optional<directory_entry> next(std::error_code& error);
 
   /// Leaves out what is in the directory that was returned last.
@@ -33002,7 +33011,7 @@ class child_process : public base::list_node<child_process> {
 
   /// no_such_process if it has been reaped.
   std::error_code signal(int number) noexcept;
-  /// The same to all of its group.
+  /// Signals all processes of its group. no_such_process if it leads none, or has been reaped.
   std::error_code signal_group(int number) noexcept;
   void kill_group() noexcept;
   void terminate_group() noexcept;
@@ -33048,8 +33057,8 @@ class child_process : public base::list_node<child_process> {
 //   has done that. So after the pidfd has spoken once, a wait that goes on looks at intervals, too.
 //
 // No zombie, and no signal to a stranger
-//   The number of a child that has ended is its own until somebody reaps it. Only this object does
-//   that, under `lock`, and signals are sent under the same lock and not any more afterwards.
+//   The number of a child that has ended is its own until it is reaped. Only this object reaps it, under
+//   `lock`; it sends signals under the same lock, and none after it has reaped the child.
 //   A program that reaps all its children (waitpid(-1), SIGCHLD ignored) takes the status from us:
 //   wait() then fails with errc::no_child_process.
 //
@@ -33082,7 +33091,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 /// One of these for each stream of a child.
 class redirect {
  public:
-  /// The same as ours.
+  /// The child gets this process's stream.
   redirect() noexcept = default;
   static redirect inherit() { return {}; }
   /// Nothing to read; what is written disappears.
@@ -33145,12 +33154,12 @@ class pipe_end {
   /// later. Returns when the descriptor is closed. Closing again does nothing.
   void close() noexcept { descriptor_.close(); }
 
-  /// Gives the descriptor up without closing it, in non-blocking mode. To whoever uses the end it is
-  /// closed. No handle (-1) if it was closed already.
+  /// Gives the descriptor up without closing it, in non-blocking mode. For all calls on the end it is
+  /// closed, as by close(). No handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return descriptor_.release(); }
 
-  /// From `when` on every operation fails with errc::deadline_exceeded, also one that waits, until
-  /// it is moved. time_point::max(): never.
+  /// Sets the moment from which every operation fails with errc::deadline_exceeded, also one that waits,
+  /// until it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept { descriptor_.set_deadline(side_, when); }
 
   /// The system's number, -1 after close(). It stays the end's: it must not be closed.
@@ -33258,7 +33267,7 @@ class pipe {
  public:
   /// Throws std::system_error if the system gives no pipe: it is out of descriptors, for example.
   pipe();
-  /// The same; sets `error` instead of throwing, and then holds no ends.
+  /// As pipe(); sets `error` instead of throwing, and then holds no ends.
   explicit pipe(std::error_code& error) { open(error); }
 
   /// The ends, to be used alone or moved out.
@@ -33286,7 +33295,8 @@ class pipe {
   void set_read_deadline(time_point when) noexcept { reader_.set_deadline(when); }
   void set_write_deadline(time_point when) noexcept { writer_.set_deadline(when); }
 
-  /// From now on writing fails with errc::broken_pipe, if nobody else has the reading end.
+  /// Closes the reading end: if no copy of it is open elsewhere, writing fails with errc::broken_pipe from
+  /// now on.
   void close_read() noexcept { reader_.close(); }
   /// The reader gets what was written, then the end.
   void close_write() noexcept { writer_.close(); }
@@ -33359,8 +33369,8 @@ class process {
   exit_status wait() { return wait_or_throw(time_point::max()); }
   exit_status wait(std::error_code& error) { return wait_until(time_point::max(), error); }
 
-  /// The same for some time; if it runs on, no status, or errc::deadline_exceeded and a status
-  /// whose code is exit_status::none. That comes with every other error, too.
+  /// wait() for some time; if the program runs on, returns no status, or errc::deadline_exceeded and a
+  /// status whose code is exit_status::none. That status comes with every other error, too.
   template <class Rep, class Period>
   [[nodiscard]] std::optional<exit_status> wait_for(std::chrono::duration<Rep, Period> time) {
     return wait_until(moment_after(time));
@@ -33372,8 +33382,8 @@ class process {
   [[nodiscard]] std::optional<exit_status> wait_until(time_point deadline);
   exit_status wait_until(time_point deadline, std::error_code& error);
 
-  /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends
-  /// it. With `error` as above. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends it.
+  /// With `error` as above. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <stop_condition Stop>
   exit_status wait(const Stop& stop) {
     std::error_code error;
@@ -33387,7 +33397,7 @@ class process {
   exit_status wait(const Stop& stop, std::error_code& error) {
     return wait_until(time_point::max(), stop, error);
   }
-  /// The same until a stop or a deadline, whichever comes first.
+  /// wait until a stop or a deadline, whichever comes first.
   template <stop_condition Stop>
   exit_status wait_until(time_point deadline, const Stop& stop, std::error_code& error) {
     exit_status status{exit_status::none, 0, false};
@@ -33424,14 +33434,14 @@ class process {
   /// by the error: errc::deadline_exceeded, with which there is a status, too.
   exit_status wait_or_stop(time_point deadline, std::chrono::nanoseconds grace,
                            std::error_code& error);
-  /// The same until a stop, with std::errc::operation_canceled.
+  /// wait_or_stop until a stop in place of a deadline: the error is std::errc::operation_canceled then.
   template <stop_condition Stop>
   exit_status wait_or_stop(const Stop& stop, std::chrono::nanoseconds grace,
                            std::error_code& error) {
     const exit_status status = wait(stop, error);
     return error == std::errc::operation_canceled ? end_within(grace, error) : status;
   }
-  /// The same from now on: asks it to end, and after `grace` ends it.
+  /// Asks the program to end now, and after `grace` ends it. Waits for its end, as wait_or_stop.
   exit_status stop(std::chrono::nanoseconds grace = std::chrono::seconds(5));
 
   /// Lets it live on when this object goes, which is empty afterwards. A thread of ours reaps it
@@ -33511,12 +33521,12 @@ struct exec_result {
   std::string errors;                               ///< the same of its standard error
 };
 
-/// Runs a program and waits for its end: `arguments` are its name and what follows, as of
-/// process::spawn. Any status is a result, also that of a signal. Throws std::system_error: it could
-/// not be started; errc::deadline_exceeded, also if it has ended and only its output was kept open for
-/// longer than the grace: what has come until then is complete as far as the program itself wrote it;
-/// errc::message_size, it wrote too much. With an error_code the result so far is returned, too. Goroutines and threads. A cancellation point for goroutines:
-/// the program is killed then.
+/// Runs a program and waits for its end: `arguments` are its name and what follows, as of process::spawn.
+/// Any status is a result, also that of a signal. Throws std::system_error if it could not be started, and
+/// with errc::deadline_exceeded, also if it has ended and only its output was kept open for longer than the
+/// grace: what has come until then is complete as far as the program itself wrote it. errc::message_size:
+/// it wrote too much. With an error_code the result so far is returned, too. Goroutines and threads. A
+/// cancellation point for goroutines: the program is killed then.
 THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
                                    const exec_options& how = {});
 THRUM_OUT_OF_LINE exec_result exec(const std::vector<std::string>& arguments,
@@ -33565,9 +33575,10 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// The same until a stop, which is as the deadline: std::errc::operation_canceled when the program has
-/// ended; with `error`, what has come until then is returned, and how it ended. After the stop nothing
-/// is started. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// exec(arguments, how) until a stop, which ends the program as the deadline does:
+/// std::errc::operation_canceled when the program has ended; with `error`, returns what has come until
+/// then, and how it ended. After the stop no program is started. Needs <thrum/detail/start/stoppable.hpp>,
+/// which <thrum.hpp> includes.
 template <stop_condition Stop>
 exec_result exec(const std::vector<std::string>& arguments, const exec_options& how,
                  const Stop& stop, std::error_code& error) {
@@ -33637,7 +33648,7 @@ class file_watch {
  public:
   /// Watches nothing yet. Throws std::system_error if the system has no such thing, or no more of it.
   file_watch();
-  /// The same; sets `error` instead of throwing, and then holds none.
+  /// As file_watch(); sets `error` instead of throwing, and then holds none.
   explicit file_watch(std::error_code& error);
   /// Makes one and calls add(path).
   explicit file_watch(const std::string& path);
@@ -33646,10 +33657,10 @@ class file_watch {
   file_watch& operator=(file_watch&& other) noexcept;
   ~file_watch();
 
-  /// From now on hears of changes of a file, or of a directory and what is directly in it. What is removed or
-  /// moved away is not watched any more, also if something of that name comes again. Windows does not say
-  /// that a watched directory itself was moved: its watch continues under the old path. On macOS and
-  /// FreeBSD each file in the directory takes a descriptor.
+  /// Begins to watch a file, or a directory and what is directly in it. Once it is removed or moved away it
+  /// is not watched any more, also if something of that name comes again. Windows does not say that a
+  /// watched directory itself was moved: its watch continues under the old path. On macOS and FreeBSD each
+  /// file in the directory takes a descriptor.
   void add(const std::string& path);
   void add(const std::string& path, std::error_code& error);
   /// No more. errc::invalid_argument if it is not watched.
@@ -33660,8 +33671,8 @@ class file_watch {
   file_change next();
   file_change next(std::error_code& error);
 
-  /// The same until a stop: then std::errc::operation_canceled; changes that have not been returned are
-  /// still to come. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// next() until a stop: then std::errc::operation_canceled; later calls return the changes that are left.
+  /// Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <stop_condition Stop>
   file_change next(const Stop& stop) {
     std::error_code error;
@@ -33676,7 +33687,7 @@ class file_watch {
     return stop_detail::run_until_stopped(stop, error, [&] { return next(error); });
   }
 
-  /// From `when` on next() fails with errc::deadline_exceeded; time_point::max(): never.
+  /// Sets the moment from which next() fails with errc::deadline_exceeded; time_point::max(): never.
   void set_deadline(time_point when) noexcept;
 
   /// A call of next() that waits fails with errc::operation_canceled, as does all that comes later.
@@ -33768,7 +33779,7 @@ class memory_flow {
   sync_detail::wait_list writers_{lock_};  // that have not the turn
   sync_detail::wait_list taken_{lock_};    // the one that has it
   std::span<const std::byte> offer_;       // what it has left
-  bool has_writer_ = false;                // somebody has the turn
+  bool has_writer_ = false;                // a writer has the turn
   bool reader_is_closed_ = false;
   bool writer_is_closed_ = false;
   bool writer_is_shut_ = false;
@@ -33809,8 +33820,8 @@ class memory_pipe_end : public stream_reading<memory_pipe_end>,
   // read, read_full, read_all and write of stream.hpp. A read gives the end when the other end was
   // closed. A write returns when all was read; errc::broken_pipe: the other end was closed.
 
-  /// From `when` on, reading and writing fail with errc::deadline_exceeded, also those that wait,
-  /// until it is moved. time_point::max(): never. By the bubble's clock in a bubble.
+  /// Sets the moment from which reading and writing fail with errc::deadline_exceeded, also calls that
+  /// wait, until it is moved. time_point::max(): never. By the bubble's clock in a bubble.
   void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept;
   void set_write_deadline(time_point when) noexcept;
@@ -33864,12 +33875,12 @@ class memory_pipe {
 //
 // on_readable, on_writable: cases of a select that wait until a descriptor is ready.
 //
-// The case has a channel of its own, as all that wait for what is no channel
+// The case has a channel of its own, like every case that waits for what is no channel
 // (select/signal_cases.hpp). An event makes the channel's clock due: then the select calls expire(),
 // which asks the system, and closes the channel or begins again. The event alone does not count. It
-// may be one of an earlier request that nobody waited for in the end (a poller of requests answers
-// when it comes to it), and what it tells of may have been read long since. The clock is due as well
-// when the descriptor's deadline is moved, and when that comes.
+// may belong to an earlier request whose caller has given up (a poller of requests answers when it
+// comes to it), and what it reports may have been read long since. The clock is due as well when the
+// descriptor's deadline is moved, and when that comes.
 #ifndef THRUM_IO_ON_READY_HPP
 #define THRUM_IO_ON_READY_HPP
 
@@ -33911,11 +33922,11 @@ class ready_signal::watch : sched::foreign_point {
   watch& operator=(const watch&) = delete;
   ~watch() { end(); }
 
-  /// Looks whether it is ready; if not, is told of the next event.
+  /// Closes the channel if the descriptor is ready; else watches for the next event.
   void begin() noexcept;
 
  private:
-  /// From here on nobody tells.
+  /// When it returns, no event reaches the channel any more.
   void end() noexcept;
   /// Has begin() called at that moment, or before.
   void look_at(std::int64_t moment) noexcept;
@@ -33951,17 +33962,17 @@ template <class F = select_detail::no_handler>
   return io_detail::ready_case<F>({nullptr, fd, side::read}, std::move(f));
 }
 
-/// The same for writing.
+/// As on_readable(fd), but chosen once the descriptor can be written without blocking.
 template <class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_writable(
     native_handle_type fd, F f = {}) {
   return io_detail::ready_case<F>({nullptr, fd, side::write}, std::move(f));
 }
 
-/// The same for a connection, a datagram socket or a pipe's end; and for a listener, which can be
-/// read when a connection is there to be accepted. Chosen also when it is closed or its deadline has
-/// passed, which the read tells. It must stay where it is until the select has returned. What a
-/// reader of your own has buffered does not count.
+/// As on_readable(fd), for a connection, a datagram socket or a pipe's end; and for a listener, which can
+/// be read when a connection is there to be accepted. Chosen also when it is closed or its deadline has
+/// passed, which the read reports. It must stay where it is until the select has returned. What a reader of
+/// your own has buffered does not count.
 template <io_detail::has_descriptor T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_readable(const T& of,
                                                                                   F f = {}) {
@@ -33969,7 +33980,7 @@ template <io_detail::has_descriptor T, class F = select_detail::no_handler>
                                   std::move(f));
 }
 
-/// The same for writing.
+/// As on_readable(of), but chosen once it can be written without blocking.
 template <io_detail::has_descriptor T, class F = select_detail::no_handler>
 [[nodiscard("a case does nothing until it is given to select")]] auto on_writable(const T& of,
                                                                                   F f = {}) {
@@ -33989,9 +34000,8 @@ template <io_detail::has_descriptor T, class F = select_detail::no_handler>
 //   auto child = thrum::io::process::spawn({"vi"}, {.terminal = &terminal});
 //   terminal.write(":q\n");
 //
-// What is written here is what somebody types there, and what is read here is what would be shown, with
-// the echo of what was typed. POSIX systems; elsewhere making one fails with
-// errc::operation_not_supported.
+// A write here is what a user types there; a read here gets what the terminal would show, with the echo of
+// what was typed. POSIX systems; elsewhere making one fails with errc::operation_not_supported.
 #ifndef THRUM_IO_PSEUDO_TERMINAL_HPP
 #define THRUM_IO_PSEUDO_TERMINAL_HPP
 
@@ -34011,7 +34021,7 @@ class pseudo_terminal : public stream_reading<pseudo_terminal>,
  public:
   /// Throws std::system_error if the system gives none.
   pseudo_terminal();
-  /// The same; sets `error` instead of throwing, and then holds none.
+  /// As pseudo_terminal(); sets `error` instead of throwing, and then holds none.
   explicit pseudo_terminal(std::error_code& error);
 
   /// How many rows and columns of characters it shows. The child gets SIGWINCH.
@@ -34054,7 +34064,7 @@ class pseudo_terminal : public stream_reading<pseudo_terminal>,
 //
 // signal_set: signals of the system as elements of a channel.
 //
-// From handler to channel
+// The way from handler to channel
 //   A handler cannot take the lock of a channel: the code that it interrupted may hold it. It sets
 //   a bit (os/posix/caught_signals.hpp), and a thread that lives as long as there are sets puts the
 //   signals into the channels of all sets that want them. A thread and not a goroutine: sets work
@@ -34314,9 +34324,9 @@ class removed_path {
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// A new file, open for reading and writing, which nobody else had and only this user may open. The
-/// destructor closes and removes it, but not in a child process, and nothing else that has got its name.
-/// Move-only.
+/// A new file, open for reading and writing. It did not exist before, and only this user may open it. The
+/// destructor closes and removes it, but not in a child process, and not another file that has got its
+/// name. Move-only.
 class temporary_file {
  public:
   /// Holds none.
@@ -34387,15 +34397,15 @@ using namespace io;
 /// 0, or a value below zero for error_of().
 THRUM_OUT_OF_LINE int wait_for(native_handle_type fd, side which, time_point deadline);
 
-/// The same; throws std::system_error with the operation in its text.
+/// wait_for(fd, which, deadline); throws std::system_error with the operation in its text.
 THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
                                 const char* operation);
 
-/// The same; sets `error`, or clears it.
+/// wait_for(fd, which, deadline); sets `error`, or clears it.
 THRUM_OUT_OF_LINE void wait_for(native_handle_type fd, side which, time_point deadline,
                                 std::error_code& error);
 
-/// The same until a stop.
+/// wait_for until a stop.
 template <class Stop>
 void wait_until_stopped(native_handle_type fd, side which, const Stop& stop, const char*,
                         std::error_code& error) {
@@ -34421,20 +34431,19 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 
 /// Parks the calling goroutine, or blocks the calling thread, until the descriptor can be read
 /// without blocking (also: its end, or an error), or the deadline has passed:
-/// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a
-/// connection of ours owns. If it is closed while others wait, they wait on until their deadlines,
-/// or until somebody waits for the file that has the number then: they fail with
-/// std::errc::operation_canceled. (On Windows, whose poller hears of it, they do at once.) As with
-/// poll(), there may be nothing any more when it returns: use descriptors that do not block. A
-/// cancellation point. Throws std::system_error.
+/// errc::deadline_exceeded. Any number may wait for the same descriptor, also for one that a connection of
+/// ours owns. If it is closed while others wait, they wait on until their deadlines. If a caller then waits
+/// for another file with that number, they fail with std::errc::operation_canceled. (On Windows, whose
+/// poller hears of the close, they fail at once.) As with poll(), there may be nothing any more when it
+/// returns: use descriptors that do not block. A cancellation point. Throws std::system_error.
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd,
                                      time_point deadline = time_point::max());
-/// The same; sets `error` instead of throwing.
+/// wait_readable(fd, deadline); sets `error` instead of throwing.
 THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
                                      std::error_code& error);
 
-/// The same until a stop: then std::errc::operation_canceled; with `error` set instead of thrown. To be
-/// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// wait_readable and wait_writable until a stop: then std::errc::operation_canceled; with `error` set
+/// instead of thrown. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
 template <stop_condition Stop, std::same_as<std::error_code>... Error>
 void wait_readable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::read, stop, "io::wait_readable", error...);
@@ -34444,7 +34453,7 @@ void wait_writable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::write, stop, "io::wait_writable", error...);
 }
 
-/// The same for writing.
+/// As wait_readable, until the descriptor can be written without blocking.
 THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd,
                                      time_point deadline = time_point::max());
 THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
@@ -34491,14 +34500,14 @@ struct write_options {
   ///  - errc::is_a_directory; errc::operation_not_supported for a fifo, a socket or a device;
   ///    errc::too_many_symbolic_link_levels. Nothing has changed then.
   ///  - If the program is killed meanwhile, .thrum-*.tmp stays; an error or an exception removes it.
-  /// On Windows it fails while somebody has the file open: errc::permission_denied.
+  /// On Windows it fails while a program has the file open: errc::permission_denied.
   bool atomic = false;
   /// Returns when it is on the disk. With `atomic` the folder is on the disk, too; if that fails, there is
   /// an error although the file has been replaced.
   bool sync = false;
   /// What is there stays, and this comes behind it. Not with `atomic`.
   bool append = false;
-  /// Of a file that is created, less the process's umask.
+  /// The permissions of a file that is created, less the process's umask.
   unsigned permissions = 0666;
 };
 
@@ -34548,7 +34557,7 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 
 // ---- thrum/net/endpoint.hpp ----
 //
-// Where to reach somebody: an IPv4 or IPv6 address with a port, or a Unix address.
+// endpoint: the address of a socket, IPv4 or IPv6 with a port, or Unix.
 //
 //   127.0.0.1:80             IPv4
 //   [::1]:80                 IPv6
@@ -34680,7 +34689,8 @@ enum class endpoint_error {
 /// See endpoint_category().
 class endpoint_category_type final : public std::error_category {
  public:
-  /// By which all shared objects of the process find the same one: errors compare equal.
+  /// The name by which all shared objects of the process find one and the same category: errors compare
+  /// equal.
   static constexpr std::string_view process_name = "net::endpoint_category";
 
   const char* name() const noexcept override { return "endpoint"; }
@@ -34741,12 +34751,12 @@ class endpoint {
   /// what is wrong with it.
   explicit endpoint(std::string_view text);
 #endif
-  /// The same; sets `error` instead of throwing, and is then no address.
+  /// The endpoint that the text says; sets `error` instead of throwing, and is then no address.
   endpoint(std::string_view text, std::error_code& error) noexcept { error = assign(text); }
 
   /// The endpoint that the text says, or nothing.
   [[nodiscard]] static std::optional<endpoint> parse(std::string_view text) noexcept;
-  /// The same from what address() and port() give: an IPv4 or IPv6 address without brackets.
+  /// The endpoint that address() and port() say, or nothing: an IPv4 or IPv6 address without brackets.
   [[nodiscard]] static std::optional<endpoint> parse(std::string_view address,
                                                      std::uint16_t port) noexcept;
 
@@ -34766,7 +34776,7 @@ class endpoint {
   /// is empty or longer than max_path.
   [[nodiscard]] static endpoint abstract(std::string_view name);
 #endif
-  /// The same; set `error` instead of throwing and return no address.
+  /// local(path) and abstract(name); set `error` instead of throwing and return no address.
   [[nodiscard]] static endpoint local(std::string_view path, std::error_code& error) noexcept;
   [[nodiscard]] static endpoint abstract(std::string_view name, std::error_code& error) noexcept;
 
@@ -34784,7 +34794,7 @@ class endpoint {
 
   /// The port; 0 for a Unix address and for none.
   [[nodiscard]] std::uint16_t port() const noexcept;
-  /// The same address with another port; unchanged if it has no ports.
+  /// This address with another port; unchanged if it has no ports.
   [[nodiscard]] endpoint with_port(std::uint16_t port) const noexcept;
 
   /// The address without port and brackets, "127.0.0.1" or "fe80::1%2"; empty if it is neither IPv4
@@ -34813,7 +34823,7 @@ class endpoint {
   /// The text, as at the head of the file; empty without address.
   [[nodiscard]] std::string to_string() const;
 
-  /// By family, then address byte by byte, then port, then interface.
+  /// Compares by family, then address byte by byte, then port, then interface.
   friend std::strong_ordering operator<=>(const endpoint& a, const endpoint& b) noexcept {
     if (const auto order = a.family() <=> b.family(); std::is_neq(order)) {
       return order;
@@ -34963,14 +34973,14 @@ class network {
   network(const network&) = delete;
   network& operator=(const network&) = delete;
 
-  /// From where the caller is. `local` may be none.
+  /// Begins to connect, from the host that the caller is on. `local` may be none.
   virtual base::owner<other_dial> dial(const net::endpoint& where, const net::endpoint& local) = 0;
   virtual base::owner<other_listener> listen(const net::endpoint& where, int backlog,
                                              os::io_result& result) = 0;
   /// `connected`: `where` is the other end.
   virtual base::owner<other_datagrams> datagrams(const net::endpoint& where, bool connected,
                                                  os::io_result& result) = 0;
-  /// Of a name and, if it was a number, a port; `service` else.
+  /// The endpoints of a name, with `port` if the service was a number, else with that of `service`.
   virtual std::vector<net::endpoint> look_up(std::string_view host,
                                              std::optional<std::uint16_t> port,
                                              std::string_view service, std::error_code& error) = 0;
@@ -35044,12 +35054,12 @@ THRUM_OUT_OF_LINE std::optional<endpoint> without_ipv6(const endpoint& where,
                                              std::string_view operation,
                                              const io::descriptor& socket);
 
-/// The same for one whose ends are known; each may be none.
+/// throw_socket for a socket whose ends are known; each may be none.
 [[noreturn]] [[gnu::cold]] void throw_between(const std::error_code& error,
                                               std::string_view operation, const endpoint& local,
                                               const endpoint& remote);
 
-/// The same for one that was meant for an endpoint.
+/// throw_socket for a socket that was meant for an endpoint.
 [[noreturn]] [[gnu::cold]] void throw_endpoint(const std::error_code& error,
                                                std::string_view operation, const endpoint& where);
 
@@ -35098,7 +35108,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 
   /// Takes over a connected stream socket in non-blocking mode.
   explicit conn(io::descriptor socket) noexcept;
-  /// The same, for a caller that knows already whether it is TCP.
+  /// conn(socket) for a caller that knows already whether it is TCP.
   conn(io::descriptor socket, bool is_tcp) noexcept
       : socket_(std::move(socket)), short_read_is_all_(is_tcp) {}
 
@@ -35118,7 +35128,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   /// connections need none.
   void wait_readable();
   void wait_readable(std::error_code& error);
-  /// The same until a stop: then std::errc::operation_canceled.
+  /// wait_readable() until a stop: then std::errc::operation_canceled.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   void wait_readable(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return wait_readable(code), 0; };
@@ -35135,8 +35145,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n);
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           std::error_code& error);
-  /// The same until a stop: then std::errc::operation_canceled; with `error` the returned number says
-  /// how much was sent before.
+  /// send_file until a stop: then std::errc::operation_canceled; with `error` the returned number says how
+  /// much was sent before.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           const Stop& stop, Error&... error) {
@@ -35150,8 +35160,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 
   // ---- the rest ----
 
-  /// From `when` on, reading and writing fail with thrum::errc::deadline_exceeded, also those that
-  /// wait, also if there is data, until it is moved. time_point::max(): never. Does not throw.
+  /// Sets the moment from which reading and writing fail with thrum::errc::deadline_exceeded, also calls
+  /// that wait, also if there is data, until it is moved. time_point::max(): never. Does not throw.
   void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept { set_deadline(io::side::read, when); }
   void set_write_deadline(time_point when) noexcept { set_deadline(io::side::write, when); }
@@ -35170,8 +35180,8 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   /// does nothing.
   void close() noexcept;
 
-  /// Gives the socket up without closing it, for others to use; it is in non-blocking mode. To whoever
-  /// uses the connection it is closed: see close(). No handle (-1) if it was closed already.
+  /// Gives the socket up without closing it, in non-blocking mode, for other code to use. For all calls on
+  /// the connection it is closed: see close(). No handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return socket_.release(); }
 
   /// The addresses of this end and of the other; none after close().
@@ -35327,7 +35337,7 @@ struct dial_options {
   /// The address of this end: an address of this machine, with port 0 unless it must be that
   /// one. Of several endpoints to dial only those of its family are tried. None: the system chooses.
   endpoint local{};
-  /// Of several endpoints each has so long before the next one is tried as well.
+  /// How long each of several endpoints has before the next one is tried as well.
   std::chrono::nanoseconds head_start = std::chrono::milliseconds(250);
 };
 
@@ -35367,16 +35377,16 @@ THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds time
                             std::error_code& error);
 THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout = {});
 
-/// The same for a text: that of an endpoint, or "host:service". The timeout is for all of it,
-/// looking up the name included.
+/// Connects to what a text says: an endpoint, or "host:service". The timeout is for all of it, looking up
+/// the name included; its values as for an endpoint.
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout,
                             std::error_code& error);
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout = {});
 THRUM_OUT_OF_LINE conn dial(const char* text, std::chrono::nanoseconds timeout = {});
 
-/// The same for several endpoints, of which the one that is connected first is taken: see the head
-/// of the file. If all fail, the error is that of the one that failed first. The timeout is for all
-/// of it.
+/// Connects to one of several endpoints, the one that is connected first: see the head of the file. If all
+/// fail, the error is that of the one that failed first. The timeout is for all of it; its values as for
+/// one endpoint.
 THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout,
                             std::error_code& error);
 THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout = {});
@@ -35413,9 +35423,9 @@ conn dial_until(const Where& where, time_point deadline, std::error_code& error)
   return dial_until(where, deadline, dial_options(), error);
 }
 
-/// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an
-/// endpoint, a text, or several endpoints; `error` as above. To be included, if not by <thrum.hpp>:
-/// <thrum/detail/start/stoppable.hpp>.
+/// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an endpoint,
+/// a text, or several endpoints; `error` as above. Needs <thrum/detail/start/stoppable.hpp>, which
+/// <thrum.hpp> includes.
 template <class Where, stop_condition Stop>
 conn dial(const Where& where, const Stop& stop, const dial_options& how, std::error_code& error) {
   return stop_detail::run_until_stopped(
@@ -35476,7 +35486,7 @@ struct host_port {
 THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text, std::error_code& error) noexcept;
 
 #if THRUM_EXCEPTIONS
-/// The same; throws std::system_error instead of returning empty parts.
+/// split_host_port(text, error) that throws std::system_error instead of returning empty parts.
 THRUM_OUT_OF_LINE host_port split_host_port(std::string_view text);
 #endif
 
@@ -35545,22 +35555,22 @@ class listener {
   static listener adopt(native_handle_type socket);
   static listener adopt(native_handle_type socket, std::error_code& error);
 
-  /// Gives the socket up without closing it: it listens on. To whoever uses the listener it is closed.
-  /// The file of a Unix socket stays. No handle (-1) if it was closed already.
+  /// Gives the socket up without closing it: it listens on. For all calls on the listener it is closed, as
+  /// by close(). The file of a Unix socket stays. No handle (-1) if it was closed already.
   [[nodiscard]] native_handle_type release() noexcept { return socket_.release(); }
 
   /// The next connection; waits for it.
   conn accept();
   conn accept(std::error_code& error);
-  /// The same until a stop: then std::errc::operation_canceled. The listener goes on, and what comes
-  /// is left to the next call. To be included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// accept() until a stop: then std::errc::operation_canceled. The listener goes on, and what comes is
+  /// left to the next call. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <stop_condition Stop, std::same_as<std::error_code>... Error>
   conn accept(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return accept(code); };
     return io_detail::until_stopped(*this, "accept", stop, call, error...);
   }
 
-  /// From `when` on accept fails with errc::deadline_exceeded; time_point::max(): never.
+  /// Sets the moment from which accept fails with errc::deadline_exceeded; time_point::max(): never.
   void set_deadline(time_point when) noexcept;
 
   /// The address, with the port that the system chose.
@@ -35604,7 +35614,7 @@ class listener {
 
 // ---- thrum/net/resolve.hpp ----
 //
-// From the names of hosts and services to endpoints.
+// resolve: endpoints from the names of hosts and services.
 //
 // The system's own resolver does the work, getaddrinfo(), so that /etc/hosts, /etc/nsswitch.conf,
 // the name service caches and the order of RFC 6724 hold here as in every other program. It has no
@@ -35612,7 +35622,7 @@ class listener {
 // own could wait in the poller instead, and would know none of these files.
 //
 // Three things are answered without asking it:
-//   - an address in numbers with a port in numbers needs nobody's help, and takes no thread;
+//   - an address in numbers with a port in numbers needs no resolver, and takes no thread;
 //   - names under .invalid exist nowhere, which RFC 6761 (6.4) asks libraries to know;
 //   - ports in numbers never reach it: glibc takes signs and blanks, and cuts 65616 down to 80.
 //
@@ -35646,7 +35656,8 @@ enum class resolve_error {
 /// See resolver_category().
 class resolver_category_type final : public std::error_category {
  public:
-  /// By which all shared objects of the process find the same one: errors compare equal.
+  /// The name by which all shared objects of the process find one and the same category: errors compare
+  /// equal.
   static constexpr std::string_view process_name = "net::resolver_category";
 
   const char* name() const noexcept override { return "resolver"; }
@@ -35706,27 +35717,27 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 /// The endpoints of a service on a host, the one to try first in front; at least one. The host is a
 /// name, an IPv4 or IPv6 address (without brackets), or empty for any address; the service a name,
 /// a number, or empty for port 0. On failure sets `error` and returns none: a resolve_error,
-/// endpoint_error::bad_port, an error of the system, or errc::deadline_exceeded. Blocks the
-/// goroutine, or the calling thread, until the system's resolver has answered; what is given up at
-/// the deadline goes on in its thread, and nobody waits for it. A cancellation point. If no thread
-/// can be made the resolver runs on the goroutine's stack: some 20 KiB with glibc, so leave it 64.
-/// May be called from any thread.
+/// endpoint_error::bad_port, an error of the system, or errc::deadline_exceeded. Blocks the goroutine, or
+/// the calling thread, until the system's resolver has answered. At the deadline the caller returns; the
+/// resolver goes on in its thread, and no caller waits for it. A cancellation point. If no thread can be
+/// made the resolver runs on the goroutine's stack: some 20 KiB with glibc, so leave it 64. May be called
+/// from any thread.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
                                                       std::string_view service, time_point deadline,
                                                       std::error_code& error);
 
-/// The same for as long as it takes.
+/// resolve_until(host, service, deadline) without a deadline: takes as long as the resolver does.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service,
                                                 std::error_code& error);
 
-/// The same for a text: that of an endpoint, or "host:service" as split_host_port() takes it. Only
-/// the names in it are looked up. `error` may be any endpoint_error too.
+/// The endpoints of a text: an endpoint, or "host:service" as split_host_port() takes it. Only the names in
+/// it are looked up. `error` may be any endpoint_error too. The rest as for a host and a service.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline,
                                                       std::error_code& error);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::error_code& error);
 
-/// resolve until a stop, which is std::errc::operation_canceled then. To be included, if not by
-/// <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+/// resolve until a stop, which is std::errc::operation_canceled then. Needs
+/// <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop,
                               std::error_code& error) {
@@ -35738,7 +35749,7 @@ std::vector<endpoint> resolve(std::string_view text, const Stop& stop, std::erro
 }
 
 #if THRUM_EXCEPTIONS
-/// The same; throws std::system_error, which names host and service.
+/// resolve(host, service) until a stop; throws std::system_error, which names host and service.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop) {
   std::error_code error;
@@ -35749,7 +35760,7 @@ std::vector<endpoint> resolve(std::string_view host, std::string_view service, c
   return found;
 }
 
-/// The same; throws std::system_error, which names the text.
+/// resolve(text) until a stop; throws std::system_error, which names the text.
 template <stop_condition Stop>
 std::vector<endpoint> resolve(std::string_view text, const Stop& stop) {
   std::error_code error;
@@ -35760,13 +35771,13 @@ std::vector<endpoint> resolve(std::string_view text, const Stop& stop) {
   return found;
 }
 
-/// The same; throws std::system_error, which names host and service.
+/// resolve_until and resolve that throw std::system_error, which names host and service.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view host,
                                                       std::string_view service,
                                                       time_point deadline);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view host, std::string_view service);
 
-/// The same for a text; throws std::system_error, which names it.
+/// resolve_until and resolve for a text that throw std::system_error, which names it.
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve_until(std::string_view text, time_point deadline);
 THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 #endif
@@ -35777,7 +35788,7 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 
 // ---- thrum/net/server.hpp ----
 //
-// server: accepts connections, a goroutine for each, and ends in order.
+// server: accepts connections, a goroutine for each; graceful shutdown.
 //
 // Purpose
 //   A loop over accept() is three lines, and then come the questions that every server meets: how
@@ -35794,9 +35805,10 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 // How it stops, in this order
 //   1. No new ones. The listener is closed. What a call of accept has at that moment becomes a
 //      session as any other; what waits in the system's queue is reset by the system.
-//   2. Sessions are told. One that works goes on until its next wait for a request. One that waits
-//      for a request gets `idle_grace` for one that is on its way, then its wait ends. So does every
-//      later wait. Then the stop token is requested, for handlers that wait for other things.
+//   2. The server tells its sessions. A session that works goes on until its next wait for a request.
+//      A session that waits for a request has `idle_grace` for one that is on its way, then its wait
+//      ends. So does every later wait. Then the stop token is requested, for handlers that wait for
+//      other things.
 //   3. The stop waits until the last session has ended, or for its deadline.
 //   4. At the deadline the connections that are left are closed: what their handlers do with them
 //      fails with errc::operation_canceled. The stop waits until these handlers have ended, too.
@@ -35816,7 +35828,7 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 
 // ---- thrum/sync/condition_variable.hpp ----
 //
-// condition_variable: wait, under a mutex, until somebody says that something has changed.
+// condition_variable: wait, under a mutex, for a notification that something has changed.
 //
 // A waiter links itself before it unlocks the mutex, and the list stays locked until it has left
 // its stack; so a caller that changes the condition under the mutex and notifies afterwards finds
@@ -36096,7 +36108,7 @@ class latch {
     }
   }
 
-  /// The same until a stop is requested; whether the count is zero. A cancellation point.
+  /// wait() until a stop is requested; returns whether the count is zero. A cancellation point.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) const {
     return try_wait() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
@@ -36107,7 +36119,8 @@ class latch {
   /// Lowers the count by n as count_down(), and blocks until it is zero. A cancellation point.
   void arrive_and_wait(std::ptrdiff_t n = 1);
 
-  /// The same until a stop is requested; whether the count is zero. It is lowered in any case.
+  /// arrive_and_wait(n) until a stop is requested; returns whether the count is zero. It is lowered in any
+  /// case.
   template <stop_condition Stop>
   [[nodiscard]] bool arrive_and_wait(std::ptrdiff_t n, const Stop& stop) {
     count_down(n);
@@ -36129,7 +36142,7 @@ class latch {
 
   [[noreturn]] [[gnu::cold]] static void throw_too_much();
 
-  /// Takes the last n off the count. False: somebody else has taken of them meanwhile.
+  /// Takes the last n off the count. False: another caller has lowered it meanwhile.
   [[gnu::cold]] bool open(std::ptrdiff_t n) noexcept;
 
   /// Whether it is zero.
@@ -36211,7 +36224,7 @@ class server {
                std::forward<Handler>(handler), error);
   }
 
-  /// The same with goroutines of a runtime that is named, from any thread.
+  /// serve(handler) with goroutines of the runtime `where`, from any thread.
   template <class Handler>
   void serve(runtime& where, Handler&& handler) {
     std::error_code error;
@@ -36224,8 +36237,8 @@ class server {
                std::forward<Handler>(handler), error);
   }
 
-  /// The same until a stop, which is as request_stop(): returns when the last handler has ended. To be
-  /// included, if not by <thrum.hpp>: <thrum/detail/start/stoppable.hpp>.
+  /// serve(handler) until a stop, which is as request_stop(): returns when the last handler has ended.
+  /// Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
   template <go_detail::not_runtime Handler, stop_condition Stop,
             std::same_as<std::error_code>... Error>
   void serve(Handler&& handler, const Stop& stop, Error&... error) {
@@ -36254,16 +36267,16 @@ class server {
   /// for itself: it may call request_stop(). A cancellation point.
   void stop();
 
-  /// The same until a deadline, at which it closes the connections that are left; then it waits
-  /// for their handlers. Whether there was no need of that. A cancellation point.
+  /// stop() until a deadline: then closes the connections that are left, and waits for their handlers.
+  /// Returns whether all handlers had ended before. A cancellation point.
   bool stop_until(time_point deadline);
   template <class Rep, class Period>
   bool stop_for(std::chrono::duration<Rep, Period> time) {
     return stop_until(time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
   }
 
-  /// The same until a stop, in place of a deadline. To be included, if not by <thrum.hpp>:
-  /// <thrum/detail/start/stoppable.hpp>.
+  /// stop_until with a stop in place of the deadline. Needs <thrum/detail/start/stoppable.hpp>, which
+  /// <thrum.hpp> includes.
   template <stop_condition Stop>
   bool stop(const Stop& stop) {
     const visit here(*this);
@@ -36373,7 +36386,7 @@ class server::session : public base::list_node<server::session> {
         time_point(std::chrono::nanoseconds(time_detail::deadline_after(time))));
   }
 
-  /// The same until a stop; false then, too.
+  /// wait_request() until a stop; false then, too.
   template <stop_condition Stop>
   bool wait_request(const Stop& stop) {
     begin_idle(time_point::max());
@@ -36450,7 +36463,7 @@ class server::session : public base::list_node<server::session> {
   bool is_idle_ = false;
   bool is_told_ = false;
   time_point idle_until_;  // while it is idle: what the handler has said
-  time_point grace_ends_;  // once it is told
+  time_point grace_ends_;  // once is_told_
 };
 
 template <class Start, class Handler>
@@ -36591,7 +36604,7 @@ class udp_socket {
   void multicast_loop(bool on, std::error_code& error);
 
 #if THRUM_EXCEPTIONS
-  /// The same for the text of an endpoint.
+  /// bind(endpoint) and connect(endpoint) for the text of an endpoint.
   static udp_socket bind(std::string_view text) { return bind(endpoint(text)); }
   static udp_socket connect(std::string_view text) { return connect(endpoint(text)); }
 #endif
@@ -36605,7 +36618,7 @@ class udp_socket {
   std::size_t send(std::span<const std::byte> bytes, std::error_code& error);
   std::size_t send(std::string_view text, std::error_code& error);
 
-  /// The same to any endpoint of its family; a socket that is not connected needs to be told.
+  /// As send(), to any endpoint of its family; needed where the socket is not connected.
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to);
   std::size_t send_to(std::string_view text, const endpoint& to);
   std::size_t send_to(std::span<const std::byte> bytes, const endpoint& to, std::error_code& error);
@@ -36617,7 +36630,7 @@ class udp_socket {
   datagram recv_from(std::span<std::byte> buffer, std::error_code& error);
   datagram recv_from(std::span<char> buffer, std::error_code& error);
 
-  /// The same, of which only the size is told.
+  /// The next datagram, as recv_from; returns only its size.
   std::size_t recv(std::span<std::byte> buffer);
   std::size_t recv(std::span<char> buffer);
   std::size_t recv(std::span<std::byte> buffer, std::error_code& error);
@@ -36633,9 +36646,9 @@ class udp_socket {
   std::size_t recv_many(std::span<incoming> into);
   std::size_t recv_many(std::span<incoming> into, std::error_code& error);
 
-  // The same calls with a stop: std::errc::operation_canceled once it is requested, or the context is
-  // done; `bytes`, `buffer` and `error` as there. To be included for these, if not by <thrum.hpp>:
-  // <thrum/detail/start/stoppable.hpp>.
+  // These calls with a stop: std::errc::operation_canceled once it is requested, or the context is done;
+  // `bytes`, `buffer` and `error` as there. They need <thrum/detail/start/stoppable.hpp>, which <thrum.hpp>
+  // includes.
 
   /// send and send_to until a stop.
   template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
@@ -36676,8 +36689,8 @@ class udp_socket {
     return io_detail::until_stopped(*this, "recv_many", stop, call, error...);
   }
 
-  /// From `when` on every operation of that direction fails with errc::deadline_exceeded, also one
-  /// that waits, until it is moved. time_point::max(): never.
+  /// Sets the moment from which every operation of that direction fails with errc::deadline_exceeded, also
+  /// one that waits, until it is moved. time_point::max(): never.
   void set_deadline(time_point when) noexcept;
   void set_read_deadline(time_point when) noexcept { set_deadline(io::side::read, when); }
   void set_write_deadline(time_point when) noexcept { set_deadline(io::side::write, when); }
@@ -36815,11 +36828,11 @@ class [[nodiscard]] uncancellable {
 // nothing to do.
 //
 // How a loop is shared out
-//   A goroutine that runs a range keeps the second half of it on offer, as long as nobody wants more
-//   than that: it works on the first half chunk by chunk, and looks before each whether what it
-//   offers is still there. If not, it offers half of what it has left (lazy binary splitting). So a
-//   loop that nobody helps with makes log2(n) offers in all, a loop with many helpers as many as
-//   they take, and the last to be shared out are single chunks.
+//   A goroutine that runs a range keeps the second half of it on offer. It works on the first half
+//   chunk by chunk, and before each chunk looks whether its offer is still there. If another processor
+//   has taken it, the goroutine offers half of what it has left (lazy binary splitting). So a loop
+//   without helpers makes log2(n) offers in all, a loop with many helpers as many as they take. The
+//   last ranges to be shared out are single chunks.
 //
 // How large a chunk is
 //   With `automatic`: what takes about ten microseconds. The first chunk is one iteration; as long
@@ -36865,7 +36878,7 @@ namespace fork_detail {
 
 using namespace sched;
 
-/// Of an iteration in its loop: 64 bits also where memory is smaller, as integers may be larger.
+/// The place of an iteration in its loop: 64 bits also where memory is smaller, as integers may be larger.
 using position = std::uint64_t;
 
 /// How many iterations to run before looking up.
@@ -36914,13 +36927,13 @@ class loop_outcome {
   /// Inside a handler.
   void fail(bool by_exit) noexcept {
     if (by_exit) {
-      exited_.store(true, std::memory_order_relaxed);  // relaxed: who reads has joined it since
+      exited_.store(true, std::memory_order_relaxed);  // relaxed: its reader has joined since
       failed_.store(true, std::memory_order_relaxed);  // relaxed: seen late, or joined since
       return;
     }
     failed_.store(true, std::memory_order_relaxed);  // relaxed: seen late, or joined since
 #if THRUM_EXCEPTIONS
-    // relaxed: the first one writes; who reads has joined it since
+    // relaxed: only the first one writes the error; its reader has joined it since
     if (!has_error_.exchange(true, std::memory_order_relaxed)) {
       error_ = std::current_exception();
     }
@@ -37202,7 +37215,7 @@ void parallel_for(I first, J last, F&& f, std::size_t grain = automatic) {
                             fork_detail::run_for(items, n, f, grain);
                           });
 }
-/// The same for iterators.
+/// Calls f(*i) for each random-access iterator i of [first, last). The rest as for integers.
 template <fork_detail::iterator It, class F>
 void parallel_for(It first, It last, F&& f, std::size_t grain = automatic) {
   fork_detail::with_items(std::move(first), std::move(last),
@@ -37210,7 +37223,7 @@ void parallel_for(It first, It last, F&& f, std::size_t grain = automatic) {
                             fork_detail::run_for(items, n, f, grain);
                           });
 }
-/// The same for each element of a range of random access: f(element).
+/// Calls f(element) for each element of a range of random access. The rest as for integers.
 template <fork_detail::range R, class F>
 void parallel_for(R&& range, F&& f, std::size_t grain = automatic) {
   fork_detail::with_items(std::begin(range), std::end(range),
@@ -37231,7 +37244,7 @@ T parallel_reduce(R&& range, T init, Reduce&& reduce, Transform&& transform = {}
         return fork_detail::run_reduce<T>(items, n, std::move(init), reduce, transform, grain);
       });
 }
-/// The same for the elements of [first, last).
+/// parallel_reduce for the elements of [first, last).
 template <fork_detail::iterator It, class T, class Reduce, class Transform = std::identity>
 T parallel_reduce(It first, It last, T init, Reduce&& reduce, Transform&& transform = {},
                   std::size_t grain = automatic) {
@@ -37240,7 +37253,7 @@ T parallel_reduce(It first, It last, T init, Reduce&& reduce, Transform&& transf
         return fork_detail::run_reduce<T>(items, n, std::move(init), reduce, transform, grain);
       });
 }
-/// The same for the integers of [first, last).
+/// parallel_reduce for the integers of [first, last).
 template <fork_detail::number I, fork_detail::number J, class T, class Reduce,
           class Transform = std::identity>
 T parallel_reduce(I first, J last, T init, Reduce&& reduce, Transform&& transform = {},
@@ -37333,8 +37346,8 @@ void atomic_wait(const std::atomic<T>* object, std::type_identity_t<T> old) {
   sync_detail::wait_while_old(object, old, sched::no_deadline);
 }
 
-/// The same for at most a time, until a moment of any clock, or until a stop is requested; whether
-/// the value is another one. A cancellation point.
+/// atomic_wait for at most a time, until a moment of any clock, or until a stop is requested; returns
+/// whether the value is another one. A cancellation point.
 template <class T, class Rep, class Period>
 [[nodiscard]] bool atomic_wait_for(const std::atomic<T>* object, std::type_identity_t<T> old,
                                    std::chrono::duration<Rep, Period> time) {
@@ -37447,8 +37460,8 @@ class barrier {
   /// Blocks until the phase of the token is over. A cancellation point.
   void wait(arrival_token&& token) const { wait_for(token.phase_, sched::no_deadline); }
 
-  /// The same until a stop is requested; whether the phase is over. The arrival stays. A cancellation
-  /// point.
+  /// wait(token) until a stop is requested; returns whether the phase is over. The arrival stays. A
+  /// cancellation point.
   template <stop_condition Stop>
   [[nodiscard]] bool wait(arrival_token&& token, const Stop& stop) const {
     return stop_detail::until_stopped(stop, [this, phase = token.phase_](std::int64_t deadline) {
@@ -37467,7 +37480,7 @@ class barrier {
     }
   }
 
-  /// The same until a stop is requested; whether the phase is over. The arrival stays.
+  /// arrive_and_wait() until a stop is requested; returns whether the phase is over. The arrival stays.
   template <stop_condition Stop>
   [[nodiscard]] bool arrive_and_wait(const Stop& stop) {
     return wait(arrive(), stop);
@@ -37527,7 +37540,7 @@ class barrier {
     }
   }
 
-  /// Nobody else can arrive now, so only waiters compete for the lock.
+  /// No participant can arrive now, so only waiters compete for the lock.
   void end_phase() {
     struct release_all {
       ~release_all() { of.begin_next_phase(); }
@@ -37659,12 +37672,12 @@ class condition_variable_any {
       return wait_until_ns(lock, sched::no_deadline, stop);
     });
   }
-  /// The same of a context, whose deadline ends it too.
+  /// wait(lock, token, done) with a context, whose deadline ends it too.
   template <class Lock, stop_condition Stop, class Predicate>
   bool wait(Lock& lock, const Stop& stop, Predicate done) {
     return wait_stoppable(stop_detail::token_of(stop), done, [&](const std::stop_token& token) {
       const std::cv_status status = wait_until_ns(lock, stop_detail::deadline_of(stop), token);
-      // By another clock the deadline may not have come yet.
+      // A deadline by another clock may not have come yet.
       return stop_detail::is_over(stop) ? status : std::cv_status::no_timeout;
     });
   }
@@ -37816,7 +37829,7 @@ class once_flag {
 
   enum class state : std::uint8_t { fresh, running, done };
 
-  /// True: the caller is to do it, and end() afterwards. Blocks while somebody else does.
+  /// True: the caller is to do it, and end() afterwards. Blocks while another caller does.
   [[gnu::cold]] bool begin() noexcept;
 
   void end(state then) noexcept;
@@ -37869,7 +37882,7 @@ namespace thrum { inline namespace THRUM_ABI {
 ///   thrum::once_value table([] { return read_table("names"); });
 ///   ... table.get().find(name) ...
 ///
-/// From Go's sync.OnceValue. For a function without a result, it is sync.OnceFunc.
+/// Source: Go's sync.OnceValue; for a function without a result, sync.OnceFunc.
 template <class F>
 class once_value {
  public:
@@ -37919,16 +37932,16 @@ class once_value {
 
 // ---- thrum/sync/pool.hpp ----
 //
-// pool: values that are expensive to make, kept for whoever needs one next.
+// pool: values that are expensive to make, kept for the next caller that needs one.
 //
-// Each processor has a shelf of its own, so that those who use the pool do not meet: a lock that
-// nobody else takes, in a cache line of its own. Who finds its shelf empty looks at the others
-// before a value is made. Threads outside of any runtime share the shelves.
+// Each processor has a shelf of its own, so that callers on different processors do not meet: it has a
+// lock that others seldom take, in a cache line of its own. A caller that finds its shelf empty looks at
+// the others before a value is made. Threads outside of any runtime share the shelves.
 //
 // What is not used goes. Each shelf has two lists. Once in a while what was put back since the last
 // time becomes old, and what was old already is destroyed: so a value that lies unused is gone after
 // two turns, and what is in use all the time is never made anew. Go turns at each collection of
-// garbage; here the one who puts back a value does, when it is time. Values are made and destroyed
+// garbage; here a caller that puts back a value does, when it is time. Values are made and destroyed
 // without a lock.
 //
 // Source: Go, src/sync/pool.go, from its documentation.
@@ -37986,10 +37999,10 @@ struct default_maker {
 
 }  // namespace sync_detail
 
-/// Values of type T that are used again: buffers, encoders. What get() gives goes back when its
-/// handle is destroyed, in whatever state it was left. A value that nobody has used for a while is
-/// destroyed. All members may be called from any goroutine and any thread at the same time; the pool
-/// must outlive the handles.
+/// Values of type T that are used again: buffers, encoders. What get() gives goes back when its handle is
+/// destroyed, in whatever state it was left. A value that no caller has used for a while is destroyed. All
+/// members may be called from any goroutine and any thread at the same time; the pool must outlive the
+/// handles.
 ///
 /// When not to use: for what must not be lost, or of which there may be only so many: see
 /// counting_semaphore and chan.
@@ -38052,7 +38065,7 @@ class pool {
   pool& operator=(const pool&) = delete;
   ~pool() { destroy(shelves_.take_all()); }
 
-  /// A value that somebody has put back, this processor's last one first; or a new one, and what
+  /// A value that was put back, this processor's last one first; if there is none, a new one, and what
   /// making it throws. Does not block.
   handle get() {
     if (auto* const found = static_cast<item*>(shelves_.take())) {
@@ -38352,7 +38365,7 @@ class counting_semaphore {
       std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
       do {
         ours = count < 0;
-        // relaxed: gives back what nobody has released
+        // relaxed: gives back a claim that no release has met
       } while (ours && !count_.compare_exchange_weak(count, count + 1, relaxed, relaxed));
       if (ours) {
         waiters_.remove(point);
@@ -38380,17 +38393,17 @@ using binary_semaphore = counting_semaphore<1>;
 //
 // State: one word.
 //   bit 0  written   a writer holds it
-//   bit 1  queued    somebody waits: all others go through the lists, under lock_
+//   bit 1  queued    there are waiters: all others go through the lists, under lock_
 //   rest   number of readers that hold it
 //
 // Invariants
-//   SX1  the lists change only under lock_; `queued` is set exactly while one of them is not empty,
-//        whenever nobody holds lock_.
+//   SX1  the lists change only under lock_; whenever lock_ is free, `queued` is set exactly while one
+//        of them is not empty.
 //   SX2  while `queued` is set, the word loses readers, but not the last one, by unlock_shared, and
 //        changes otherwise only under lock_.
 //   SX3  ownership is handed over: a waiter that is taken from a list holds the mutex from then on.
-//   SX4  whenever nobody holds lock_: if readers wait, a writer holds the mutex or waits; if
-//        anybody waits, somebody holds it.
+//   SX4  whenever lock_ is free: if readers wait, a writer holds the mutex or waits; if there is a
+//        waiter, a reader or a writer holds the mutex.
 //   SX5  an unlock touches nothing of the mutex once another can get in, which may destroy it: the
 //        last one hands over to those that wait, or leaves without lock_.
 //
@@ -38427,14 +38440,14 @@ class shared_mutex {
 
   // ---- writers ----
 
-  /// Blocks until nobody else holds the mutex.
+  /// Blocks until no reader and no other writer holds the mutex, and takes it.
   void lock() {
     if (!try_lock()) [[unlikely]] {
       wait_to_write(sched::no_deadline);
     }
   }
 
-  /// Takes the mutex if nobody holds it. Does not block.
+  /// Takes the mutex if no reader and no writer holds it. Does not block.
   [[nodiscard]] bool try_lock() noexcept {
     std::uint64_t free = 0;
     // [sx.word <] acquire: the sections of those that held it before; relaxed: it is not ours
@@ -38543,7 +38556,7 @@ class shared_mutex {
 
   bool nobody_waits() const noexcept { return readers_.empty() && writers_.empty(); }
 
-  /// Sets `queued`, or takes the mutex if it became free and nobody waits. Caller holds lock_; if
+  /// Sets `queued`, or takes the mutex if it became free and there is no waiter. Caller holds lock_; if
   /// this returns true, the mutex is the caller's.
   bool take_or_announce(std::uint64_t unless, std::uint64_t taken) noexcept;
 
@@ -38559,8 +38572,8 @@ class shared_mutex {
 
   [[gnu::cold]] void unlock_slow(std::uint64_t word);
 
-  /// Gives back our share of the word while somebody waits. False, with nothing done, if nobody
-  /// does any more: then lock_, too, must be let go before the share (SX5).
+  /// Gives back our share of the word while there are waiters. False, with nothing done, if there are none
+  /// any more: then lock_, too, must be let go before the share (SX5).
   [[gnu::cold]] bool leave(std::uint64_t share, bool readers_first) noexcept;
 
   /// A writer that gives up may have kept readers waiting.
@@ -38583,7 +38596,7 @@ class shared_mutex {
 //
 // A flight is what the calls for one key share. It stands in the table while its function runs, and
 // lives as long as one of them looks at it. Calls join it, and it leaves the table, under the
-// table's mutex: so nobody joins one that has ended.
+// table's mutex: so no call joins one that has ended.
 //
 // If the call that runs the function is unwound by goroutine_exit, there is no result, and the
 // others have no reason to end: the first of those that wait runs its own function, and the rest
@@ -38639,8 +38652,8 @@ class singleflight {
     return *fly_or_wait(key, f, [](const latch& ended) { return ended.wait(), true; });
   }
 
-  /// The same, unless a stop is requested while it waits for the function of another call: then none.
-  /// Its own function is not ended by it.
+  /// do_(key, f), unless a stop is requested while it waits for the function of another call: then no
+  /// result. A stop does not end its own function.
   template <class F, stop_condition Stop>
   [[nodiscard]] std::optional<result> do_(const Key& key, F&& f, const Stop& stop) {
     return fly_or_wait(key, f, [&](const latch& ended) { return ended.wait(stop); });
@@ -38752,11 +38765,11 @@ class singleflight {
 //     assert(c.cancelled());
 //   });
 //
-// A bubble is a runtime of its own whose clock stands while anything can run, and jumps to the next
+// A bubble is a runtime of its own. Its clock stands while any goroutine can run, and jumps to the next
 // timer when every goroutine is durably blocked: on a channel, a select, a sleep, a condition, a
-// wait_group, a join, a lock with a deadline. Not durably blocked are goroutines that wait for a mutex
-// without one or for a descriptor, or
-// are inside blocking(): somebody outside may end that, so the clock waits.
+// wait_group, a join, a lock with a deadline. A goroutine is not durably blocked while it waits for a mutex
+// without a deadline or for a descriptor, or is inside blocking(): code outside of the bubble may end
+// that, so the clock waits.
 //
 // It does not wait for what comes from outside over a channel, a condition or a join: receive that
 // inside blocking(). When f has returned, time stands: goroutines that can run do so, to their ends or
@@ -38765,7 +38778,8 @@ class singleflight {
 // Goroutines that wake at the same moment run in a random order, which a seed decides, as it does what
 // a select chooses. With one processor the same seed gives the same order again, as long as no
 // time slice ends (preemption::none makes sure). What reports a failure of a bubble (a deadlock, an
-// exception, a panic) names the seed; THRUM_BUBBLE_SEED=n in the environment repeats it. An assertion that throws nothing may name testing::seed().
+// exception, a panic) names the seed; THRUM_BUBBLE_SEED=n in the environment repeats it. An assertion
+// that throws nothing may name testing::seed().
 //
 // All time of the library is the bubble's there; std::chrono::steady_clock is not,
 // thrum::testing::now() is. Inside blocking() a sleep takes its length in real time, after which
@@ -38811,7 +38825,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace testing {
 
 /// How a bubble is made.
 struct bubble_options {
-  /// Of its runtime: one processor unless they say otherwise.
+  /// The settings of its runtime: one processor unless they say otherwise.
   options runtime = {};
   /// What decides the order of goroutines that wake together. None: what THRUM_BUBBLE_SEED says, else
   /// another one each time.
@@ -38887,13 +38901,13 @@ auto bubble(const bubble_options& how, F&& f) -> go_detail::task_result<F> {
   }
 }
 
-/// The same with the settings of its runtime alone.
+/// bubble(how, f) with the settings of its runtime alone.
 template <class F>
 auto bubble(options settings, F&& f) -> go_detail::task_result<F> {
   return bubble(bubble_options{std::move(settings), {}}, std::forward<F>(f));
 }
 
-/// The same with one processor and the other settings as by default.
+/// bubble(how, f) with one processor and the other settings as by default.
 template <class F>
 auto bubble(F&& f) -> go_detail::task_result<F> {
   return bubble(bubble_options(), std::forward<F>(f));
@@ -38944,15 +38958,15 @@ THRUM_OUT_OF_LINE time_point now() noexcept;
 //   their way; so many bytes as fake_net_options::buffer may be under way or unread. One that is lost
 //   arrives later, by 200 ms and a round trip, then by twice as much: nothing is lost for the reader. Where
 //   a link is cut, segments wait for heal(), and the writer gives up after fake_net_options::give_up.
-//   Making a connection takes a round trip, and is tried again after 1, 2, 4 s and so on. A close is told
-//   to the peer as TCP would: by an end if all was read, else by a reset.
+//   Making a connection takes a round trip, and is tried again after 1, 2, 4 s and so on. A close ends the
+//   peer's stream as with TCP: by an end if all was read, else by a reset.
 //
 // Datagrams
 //   get lost, come twice, overtake each other, or go to a socket that is bound by then. No errors come
-//   back for those that nobody gets. Sockets hold 208 KiB each.
+//   back for datagrams that no socket gets. Sockets hold 208 KiB each.
 //
-// Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else it is included by
-// itself.
+// Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else a test includes
+// it by itself.
 //
 // What is not simulated: congestion, keep-alive, multicast, broadcast, file descriptors (native_handle()
 // gives none, so code that hands them to other libraries gets bad_file_descriptor; and a select chooses
@@ -39058,20 +39072,21 @@ class fake_net {
     });
   }
 
-  /// From now on packets between these hosts travel so, in both directions; what is under way goes on.
+  /// Sets how packets between these hosts travel from now on, in both directions; what is under way goes
+  /// on.
   void set_link(std::string_view one, std::string_view other, const fake_link& how);
-  /// The same for one direction.
+  /// As set_link, in the direction from `from` to `to` only.
   void set_link_one_way(std::string_view from, std::string_view to, const fake_link& how);
 
   /// Nothing gets from one to the other from now on, nor back, and what is under way is lost.
   void cut(std::string_view one, std::string_view other);
-  /// The same for one direction.
+  /// As cut, in the direction from `from` to `to` only.
   void cut_one_way(std::string_view from, std::string_view to);
   /// cut() between each of some hosts and each of others.
   void partition(const std::vector<std::string>& some, const std::vector<std::string>& others);
   /// Ends what cut() has begun, in both directions; streams go on.
   void heal(std::string_view one, std::string_view other);
-  /// The same for all hosts.
+  /// As heal(one, other), between all hosts.
   void heal();
 
   /// What went over it up to now.
@@ -39258,8 +39273,8 @@ class thread_lock {
 
 namespace thrum { inline namespace THRUM_ABI {
 
-/// A channel that is ready once, `time` from now, and then gives that moment. Costs nothing while
-/// nobody waits, and is freed with its last handle.
+/// A channel that is ready once, `time` from now, and then gives that moment. Costs nothing while no
+/// receiver waits, and is freed with its last handle.
 template <class Rep, class Period>
 [[nodiscard]] recv_chan<time_point> after(std::chrono::duration<Rep, Period> time) {
   return timer(time).chan();
@@ -39274,8 +39289,8 @@ template <class Rep, class Period>
 // rate_limiter: so many events a second, and no more than so many at once.
 //
 // A bucket of tokens, which fills at the rate up to the burst; an event takes one. Nothing runs for
-// it: the bucket is filled by the time that has passed whenever somebody looks. A reservation takes
-// tokens that are not there yet, and the bucket owes them: so who comes later waits for longer, and
+// it: each call that looks at the bucket fills it by the time that has passed. A reservation takes
+// tokens that are not there yet, and the bucket owes them: so a later caller waits for longer, and
 // waiters act in the order in which they came.
 //
 // Source: golang.org/x/time/rate, from its documentation.
@@ -39315,8 +39330,8 @@ class [[nodiscard]] rate_reservation {
   /// How long the caller has to wait from now on before it acts; 0 if it need not.
   std::chrono::nanoseconds delay() const noexcept;
 
-  /// Gives back what was reserved, as far as nobody has reserved behind it, if its time has not come
-  /// yet. There is no reservation afterwards.
+  /// If its time has not come yet, gives back what was reserved, less what others have reserved behind it.
+  /// There is no reservation afterwards.
   void cancel() noexcept;
 
  private:
@@ -39355,11 +39370,11 @@ class rate_limiter {
   [[nodiscard]] bool allow(std::size_t n = 1) noexcept;
 
   /// Waits until n events may happen. usage_error if n is above the burst, or the rate is too low
-  /// for them ever to happen. A cancellation point; who is cancelled gives its place back.
+  /// for them ever to happen. A cancellation point; a caller that is cancelled gives its place back.
   void wait(std::size_t n = 1);
 
-  /// The same, unless a stop is requested; whether they may happen. `stop` is a std::stop_token or a
-  /// context. Of a context with a deadline before they may, returns false at once.
+  /// wait(n), unless a stop is requested; returns whether they may happen. `stop` is a std::stop_token or a
+  /// context. If a context's deadline is before they may happen, returns false at once.
   template <class Stop>
   requires requires(const Stop& stop) { on_done(stop); }
   [[nodiscard]] bool wait(std::size_t n, const Stop& stop) {
@@ -39378,8 +39393,8 @@ class rate_limiter {
     return is_due && place.keep();
   }
 
-  /// The same, unless they may not happen within a time, or until a moment of any clock: then false,
-  /// at once. A cancellation point.
+  /// wait(n), but returns false at once if they may not happen within a time, or until a moment of any
+  /// clock. A cancellation point.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::size_t n, std::chrono::duration<Rep, Period> time) {
     return wait_no_longer_than(n, time_detail::deadline_after(time));
@@ -39394,7 +39409,7 @@ class rate_limiter {
 
   /// Events a second.
   double rate() const noexcept;
-  /// From now on. Places that are taken stay as they are. usage_error as when it is made.
+  /// Sets the rate from now on. Places that are taken stay as they are. usage_error as when it is made.
   void rate(double per_second);
   /// As rate(per_second), by the time between two events.
   template <class Rep, class Period>
@@ -39404,7 +39419,7 @@ class rate_limiter {
 
   /// How many may happen at once.
   std::size_t burst() const noexcept;
-  /// From now on.
+  /// Sets the burst from now on.
   void burst(std::size_t events) noexcept;
 
   /// How many may happen now; below zero while places are taken.
@@ -40177,7 +40192,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_directory::open_at(handle place,
   const int fd = ::openat(
       place, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
   if (fd < 0) {
-    // Of a link each system says something else.
+    // Each system has another error for a link.
     return !follows && (errno == ELOOP || errno == EMLINK) ? -ENOTDIR : -errno;
   }
   close();
@@ -40377,7 +40392,7 @@ class tree_remover {
     return 0;
   }
 
-  /// Of a deep tree only the innermost directories are open.
+  /// Keeps only the innermost directories of a deep tree open.
   void let_go_above() noexcept {
     emptied_directory* outer = innermost_;
     for (std::size_t i = 0; outer != nullptr && i != most_open_directories; ++i) {
@@ -40395,7 +40410,7 @@ class tree_remover {
       result = innermost_->place.open_above(done->place, innermost_->about);
     }
     done->place.close();
-    if (result < 0) {  // somebody has moved it: nothing above is found again
+    if (result < 0) {  // it has been moved: nothing above is found again
       give_up();
     } else if (::unlinkat(place(), done->name, AT_REMOVEDIR) != 0) {
       result = -errno;
@@ -40472,7 +40487,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result absolute_path(const char* path, char*
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result temporary_path(char* to, std::size_t room) noexcept {
-  // Who runs a program with somebody else's rights does not choose where that writes.
+  // If a program has the rights of another user, its caller does not choose where it writes.
   if (::getuid() == ::geteuid() && ::getgid() == ::getegid()) {
     for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
       if (const char* const path = std::getenv(name); path != nullptr && *path != '\0') {
@@ -40973,7 +40988,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
     return nullptr;
   }
   // A part of a reservation cannot be given back. So a place is looked for, given back, and asked for;
-  // somebody else may have taken it meanwhile.
+  // another thread may have taken it meanwhile.
   constexpr int most_tries = 16;
   for (int i = 0; i != most_tries; ++i) {
     void* const place = ::VirtualAlloc(nullptr, bytes + alignment, MEM_RESERVE, PAGE_READWRITE);
@@ -41204,8 +41219,8 @@ struct pipe_table {
     ::PTP_IO ends = nullptr;     // hears of the ends of writings
     ::OVERLAPPED writing = {};
     bool is_writing = false;
-    bool is_closed = false;  // and who hears of its end frees it
-    io_result ended = 0;     // how the last writing did, until somebody asks
+    bool is_closed = false;  // then the thread that hears of its end frees it
+    io_result ended = 0;     // how the last writing did, until a call asks
     char* bytes = nullptr;
     std::size_t room = 0;
   };
@@ -41267,7 +41282,7 @@ inline io_result keep_pipe_end(handle fd) noexcept {
   return 0;
 }
 
-/// Takes it out; null: there is none. Nobody else uses the handle any more.
+/// Takes the end out; null: there is none. No other thread uses the handle any more.
 inline pipe_table::end* take_pipe_end(handle fd) noexcept {
   pipe_table& all = pipe_table::known();
   const std::size_t row = number_of(fd) % pipe_table::rows;
@@ -41279,7 +41294,7 @@ inline pipe_table::end* take_pipe_end(handle fd) noexcept {
   pipe_table::end* const found = *link;
   if (found != nullptr) {
     *link = found->next;
-    ::AcquireSRWLockExclusive(&found->lock);  // who found it before has left
+    ::AcquireSRWLockExclusive(&found->lock);  // a thread that found it before has left
     ::ReleaseSRWLockExclusive(&found->lock);
   }
   ::ReleaseSRWLockExclusive(&all.locks[row]);
@@ -41298,8 +41313,8 @@ inline void free_pipe_end(pipe_table::end* one) noexcept {
   delete one;
 }
 
-/// Both ends, each with its way to be used. A name is taken by nobody else: it has the process, a
-/// count and the time, the pipe has one instance, and is refused to other machines.
+/// Opens both ends, each with its own flags. No other pipe has its name, which holds the process, a
+/// count and the time. The pipe has one instance, and is refused to other machines.
 inline io_result open_named_pipe(handle (&fds)[2], ::DWORD reader_flags,
                                  ::DWORD writer_flags) noexcept {
   ::LARGE_INTEGER time{};
@@ -41364,10 +41379,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool is_own_pipe(handle fd) noexcept {
   return static_cast<bool>(locked_pipe_end(fd));
 }
 
-/// An event that nobody else uses; null: there is no memory.
+/// An event that no other thread uses; null: there is no memory.
 inline ::HANDLE take_event() noexcept {
   for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
-    // [pt.event <>] acq_rel: nobody waits for it any more
+    // [pt.event <>] acq_rel: no thread waits for it any more
     if (const ::HANDLE found = each.exchange(nullptr, acq_rel); found != nullptr) {
       return found;
     }
@@ -41378,7 +41393,7 @@ inline ::HANDLE take_event() noexcept {
 inline void give_back_event(::HANDLE event) noexcept {
   for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
     ::HANDLE none = nullptr;
-    // [pt.event <>] acq_rel: nobody waits for it any more; relaxed: a failure says nothing
+    // [pt.event <>] acq_rel: no thread waits for it any more; relaxed: a failure says nothing
     if (each.compare_exchange_strong(none, event, acq_rel, relaxed)) {
       return;
     }
@@ -41436,13 +41451,13 @@ inline void __stdcall end_writing(::PTP_CALLBACK_INSTANCE, void* of, void* /*wri
   }
 }
 
-/// Room for so many bytes, an event, and who hears of the end. Locked.
+/// Makes room for so many bytes, an event, and the callback for the end. Locked.
 inline bool prepare_writing(pipe_table::end& one, std::size_t n) noexcept {
   if (one.written == nullptr) {
     one.written = ::CreateEventW(nullptr, TRUE, TRUE, nullptr);
   }
   if (one.ends == nullptr) {
-    // What ends at once is told by the call alone.
+    // If a writing ends at once, the call alone says so.
     ::SetFileCompletionNotificationModes(native(one.fd), FILE_SKIP_COMPLETION_PORT_ON_SUCCESS);
     one.ends = ::CreateThreadpoolIo(native(one.fd), &end_writing, &one, nullptr);
   }
@@ -42044,7 +42059,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result kind_of(handle fd, file_kind& kind) n
   kind.may_break = type == FILE_TYPE_PIPE;
   const bool is_pipe = is_own_pipe(fd);
   kind.may_wait = is_pipe || is_socket(fd);
-  kind.is_nonblocking = is_pipe;  // of a socket nobody says
+  kind.is_nonblocking = is_pipe;  // the system does not say it of a socket
   kind.appends = type == FILE_TYPE_DISK && is_appending(fd);
   return 0;
 }
@@ -42703,7 +42718,7 @@ THRUM_OUT_OF_LINE io_result file_watch::read(handle fd, std::byte* to, std::size
   changes_to changes{to, room};
   collect_all(changes);
   if (changes.used == 0) {
-    // Whoever has told before this is seen by the second look.
+    // If a change was told before this, the second look sees it.
     char told[64];
     while (read_pipe(fd, told, sizeof told) > 0) {
     }
@@ -42814,7 +42829,7 @@ THRUM_OUT_OF_LINE void file_watch::take_found(watched& one, changes_to& to) noex
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Children that nobody has reaped.
+/// Children that have not been reaped.
 struct child_table {
   static constexpr std::string_view process_name = "os::child_table";
   static constexpr int sigterm = 15;
@@ -43108,7 +43123,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle
   ::HANDLE process = nullptr;
   const ::HANDLE own = ::GetCurrentProcess();
   io_result result = with_child(pid, [&](child_table::child& child) noexcept {
-    // Of its own: somebody may reap it meanwhile.
+    // A handle of its own: another thread may reap the child meanwhile.
     return result_of(
         ::DuplicateHandle(own, child.process, own, &process, 0, FALSE, DUPLICATE_SAME_ACCESS) != 0,
         0);
@@ -43219,8 +43234,8 @@ inline io_result prepared(::SOCKET s) noexcept {
   return static_cast<io_result>(s);
 }
 
-/// Whether a datagram socket tells who receives that nobody was there for what it sent. As elsewhere,
-/// only one with a peer does.
+/// Sets whether receiving reports that no socket was there for a datagram that this one sent. As on other
+/// systems, only a socket with a peer does.
 inline void set_tells_of_nobody(handle fd, bool on) noexcept {
   constexpr ::DWORD connection_reset = 0x9800000c;  // SIO_UDP_CONNRESET
   ::BOOL value = on ? TRUE : FALSE;
@@ -43343,7 +43358,7 @@ struct message_calls {
       return static_cast<io_result>(one.size_) + 1;
     }
     one.size_ = result > 0 ? static_cast<std::size_t>(result) : 0;
-    // Nobody was there for a datagram that was sent.
+    // No socket was there for a datagram that this one sent.
     return result == -WSAECONNRESET ? io_result{-WSAECONNREFUSED} : result;
   }
 };
@@ -43791,7 +43806,7 @@ struct vnode_watch::watched {
   bool is_directory() const noexcept { return facts.kind == entry_kind::directory; }
 };
 
-/// A change that nobody has read yet. Its name is behind it.
+/// A change that no read() has taken yet. Its name is behind it.
 struct vnode_watch::untold {
   untold* next;
   file_change_seen seen;
@@ -43969,7 +43984,7 @@ THRUM_OUT_OF_LINE io_result vnode_watch::observe_names(watched& one) noexcept {
 THRUM_OUT_OF_LINE void vnode_watch::look_again(watched& one) noexcept {
   names now;
   if (list(one, now) < 0) {
-    has_lost_ = true;  // or it is gone, which is told next
+    has_lost_ = true;  // or it is gone, which the next event says
     return;
   }
   compare_listings(one.files.all(), now.all(), [&](listing_change change, const entry& file) {
@@ -44655,7 +44670,7 @@ class handler_chain {
   /// It was installed in the place of ours, or before. One thread at a time.
   void found(const struct ::sigaction& action) noexcept;
 
-  /// By our handler, for a signal that is not ours: calls the next of the others, if there is one.
+  /// Calls the next of the others, if there is one. Our handler calls it for a signal that is not ours.
   /// `info` and `context` are as they came to us.
   void pass_on(int number, ::siginfo_t* info, void* context) noexcept;
 
@@ -44753,7 +44768,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void handler_chain::pass_on(int number, ::sigin
   own->frame = frame;
   own->depth = 0;
   call(0, number, info, context);
-  own->thread.store(0, relaxed);  // relaxed: nobody reads what it holds
+  own->thread.store(0, relaxed);  // relaxed: no other thread reads what it holds
 }
 
 THRUM_OUT_OF_LINE void handler_chain::call(std::uint32_t depth, int number, ::siginfo_t* info,
@@ -44797,7 +44812,7 @@ struct urgent_handlers {
 };
 
 THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
-  // A handler of somebody else's may call us, and may have no more than the number.
+  // A foreign handler may call us, and may have no more than the number.
   preempt_target* const target =
       info != nullptr && context != nullptr ? target_of(*info, context) : nullptr;
   if (target != nullptr) {
@@ -45013,8 +45028,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void flush_write_buffers() noexcept {
 // (CONTEXT) on its own stack, and goes back by RtlRestoreContext. The record lies where the stack
 // pointer is while the call runs, and the function's table says so (.seh_context): a walk goes on to
 // the interrupted function. 16 bytes below the old stack pointer are left alone, as the calling
-// convention wants it. The record has no room for what SVE adds to the vector registers: where the
-// processor has that, nobody is interrupted.
+// convention wants it. The record has no room for what SVE adds to the vector registers: if the
+// processor has that, no thread is interrupted.
 //
 // Compiled and linked only, as arch/aarch64_win64.hpp.
 
@@ -45087,14 +45102,14 @@ static_assert(offsetof(::CONTEXT, Sp) == 0x100 && offsetof(::CONTEXT, Pc) == 0x1
 static_assert(offsetof(::CONTEXT, V) == 0x110 && offsetof(::CONTEXT, Fpcr) == 0x310);
 static_assert(sizeof(::CONTEXT) == 0x390 && CONTEXT_FULL == 0x40'0007);
 
-/// Of the system's record of a thread that stands still.
+/// Where a stopped thread is, and its stack pointer, by the system's record of it.
 inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Pc; }
 inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Sp; }
 
 /// Goes from a function that has nothing on the stack to its caller.
 inline void return_from_leaf(::CONTEXT& machine) noexcept { machine.Pc = machine.Lr; }
 
-/// Whether a step of a walk has come nearer to the end. A function that calls nobody may have nothing on the
+/// Whether a step of a walk has come nearer to the end. A function that calls none may have nothing on the
 /// stack, but only the innermost, or one that was interrupted, is such a function.
 inline bool has_left_frame(const ::CONTEXT& machine, std::uintptr_t sp_before) noexcept {
   return machine.Sp >= sp_before;
@@ -45113,7 +45128,7 @@ inline bool is_behind_system_call(std::uintptr_t place) noexcept {
 /// Whether the registers of vectors are no longer than the record has room for.
 inline constinit bool record_holds_all = false;
 
-/// Of the stack, for what is kept; 0 where nobody can be interrupted.
+/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
 inline std::uintptr_t kept_bytes() noexcept {
   return record_holds_all ? sizeof(::CONTEXT) + 16 : 0;
 }
@@ -45126,7 +45141,7 @@ inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) no
   machine.X0 = reinterpret_cast<std::uintptr_t>(&target);
 }
 
-/// One thread at a time, before anybody is interrupted.
+/// Called by one thread at a time, before any thread is interrupted.
 inline void find_what_a_call_keeps() noexcept {
   constexpr ::DWORD has_sve = 46;
   record_holds_all = ::IsProcessorFeaturePresent(has_sve) == 0;
@@ -45152,9 +45167,9 @@ machine_state(const void* context) noexcept {
 // What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
 //
 // The call keeps all that the interrupted code may have in use: the flags, the integers, and what xsave
-// keeps of x87, SSE, AVX and AVX-512. Below the old stack pointer nobody keeps anything here. From the
-// place that it pushes first on it looks like a function that was called there: its tables let a walk
-// go on to the interrupted function.
+// keeps of x87, SSE, AVX and AVX-512. Below the old stack pointer no code keeps anything here. The
+// call first pushes the interrupted place, and then looks like a function that was called there: its
+// tables let a walk continue to the interrupted function.
 
 #include <cstring>
 
@@ -45226,7 +45241,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
 
-/// Of the system's record of a thread that stands still.
+/// Where a stopped thread is, and its stack pointer, by the system's record of it.
 inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Rip; }
 inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Rsp; }
 
@@ -45253,7 +45268,7 @@ inline bool is_behind_system_call(std::uintptr_t place) noexcept {
          std::memcmp(at - system_call_bytes, by_pointer, sizeof by_pointer) == 0;
 }
 
-/// What the injected call keeps beyond the integers: 0 bytes where there is no xsave, and then nobody is
+/// What the injected call keeps beyond the integers: 0 bytes where there is no xsave, and then no thread is
 /// interrupted.
 struct vector_state {
   std::uintptr_t bytes = 0;
@@ -45261,7 +45276,7 @@ struct vector_state {
 };
 inline constinit vector_state kept_vectors;
 
-/// Of the stack, for what is kept; 0 where nobody can be interrupted.
+/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
 inline std::uintptr_t kept_bytes() noexcept { return kept_vectors.bytes; }
 
 /// The thread makes the injected call when it goes on.
@@ -45278,7 +45293,7 @@ inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) no
   return __builtin_ia32_xgetbv(0);
 }
 
-/// One thread at a time, before anybody is interrupted.
+/// Called by one thread at a time, before any thread is interrupted.
 inline void find_what_a_call_keeps() noexcept {
   unsigned a = 0;
   unsigned b = 0;
@@ -45492,8 +45507,8 @@ THRUM_OUT_OF_LINE void yield_thread() noexcept { ::SwitchToThread(); }
 #if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 // ---- thrum/detail/os/windows/uninterrupted.hpp ----
 //
-// Code in which the calling thread must not be stopped by another: whoever waits for a lock that it
-// holds would wait for as long as it stands still. What a blocked signal is elsewhere.
+// Code in which another thread must not stop the calling one: a thread that waits for a lock of the
+// caller would wait for as long as the caller is stopped. Elsewhere a blocked signal does this.
 #ifndef THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
 #define THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
 
@@ -45514,7 +45529,7 @@ struct uninterrupted_key {
 
 inline const thread_key own_uninterrupted_key;
 
-/// By it each thread finds the number of such blocks that it is in, which its thread_ref has.
+/// The key by which a thread finds how many such blocks it is in; the number is in its thread_ref.
 inline const thread_key& own_uninterrupted() noexcept {
   std::atomic<const thread_key*>& first = process_wide<uninterrupted_key>::get().first;
   const thread_key* known = first.load(acquire);  // [un.key <] acquire: the key
@@ -45527,7 +45542,7 @@ inline const thread_key& own_uninterrupted() noexcept {
   return *known;
 }
 
-/// To the end of a block. Threads without a thread_ref are never interrupted.
+/// Keeps the thread uninterrupted to the end of a block. Threads without a thread_ref always are.
 class uninterrupted {
  public:
   uninterrupted() noexcept
@@ -45576,7 +45591,7 @@ class thread_ref::held {
   held& operator=(const held&) = delete;
 
  private:
-  const uninterrupted still_{};  // whoever waits for the lock waits for this thread
+  const uninterrupted still_{};  // a thread that waits for the lock waits for this one
   const thread_ref& ref_;
 };
 
@@ -45750,7 +45765,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
   send_to_injected_call(machine, target);
   target.is_under_way.store(true, relaxed);  // relaxed: its thread goes on by a call of the system
   if (!its.change()) {
-    target.is_under_way.store(false, relaxed);  // relaxed: nobody has seen it
+    target.is_under_way.store(false, relaxed);  // relaxed: no thread has seen it
     return false;
   }
   return true;
@@ -45870,7 +45885,7 @@ THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
 
 // ---- thrum/detail/os/posix/signal_mark.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
-// Of os/posix/preempt_signal.hpp what has no one way for all: target_of, signal_frame_bytes.
+// What systems do in several ways for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
 
 #include <cstddef>
 
@@ -45919,7 +45934,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
 }
 
 THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
-  port_.store(0, relaxed);  // relaxed: who looks now is told that there is none
+  port_.store(0, relaxed);  // relaxed: a thread that looks now finds none
 }
 
 /// False: there is no such thread.
@@ -46057,7 +46072,7 @@ THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
 
 THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
   clock_sight::close();
-  tid_.store(0, relaxed);  // relaxed: who looks now is told that there is none
+  tid_.store(0, relaxed);  // relaxed: a thread that looks now finds none
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
@@ -46074,10 +46089,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept
     return thread_look::unknown;
   }
   int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID | KERN_PROC_INC_THREAD, ::getpid()};
-  // If there is no room for all, it fails and has told of the first ones.
+  // If there is no room for all, it fails and has listed the first ones.
   ::sysctl(name, 4, threads, &bytes, nullptr, 0);
   thread_look seen = thread_look::unknown;
-  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing was told there are zeros
+  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing is listed there are zeros
     if (static_cast<std::uint64_t>(threads[i].ki_tid) == tid) {
       seen = threads[i].ki_stat == SRUN ? thread_look::computes : thread_look::in_system;
     }
@@ -46221,9 +46236,9 @@ struct kernel_time_of {
             static_cast<Word>(ns % nanoseconds_per_second)};
   }
 };
-/// Of system calls that are newer than 32-bit processors' first ones.
+/// For system calls that are newer than 32-bit processors' first ones.
 using kernel_time = kernel_time_of<std::int64_t>;
-/// Of the first ones.
+/// For 32-bit processors' first system calls.
 using old_kernel_time = kernel_time_of<long>;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -46280,7 +46295,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& wor
 
 // ---- thrum/detail/os/linux/signal_value.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// Of os/posix/preempt_signal.hpp what Linux does in its own way: target_of, signal_frame_bytes.
+// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
 
 #include <cstddef>
 
@@ -46429,7 +46444,7 @@ inline constexpr int preempt_code = -0x7472;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-// Of os/posix/preempt_signal.hpp what Linux does in its own way: target_of, signal_frame_bytes.
+// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
 
 #include <cstddef>
 
@@ -46762,7 +46777,7 @@ class kept_error {
 /// An event that happens once at most, for which one thread waits.
 class thread_event {
  public:
-  /// Those that nobody uses, of one bucket: under its lock.
+  /// The unused events of one bucket, under its lock.
   struct spares {
     static constexpr std::size_t most = 8;
     std::size_t count = 0;
@@ -47545,7 +47560,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 #if defined(MSG_NOSIGNAL)
 inline constexpr int without_signal = MSG_NOSIGNAL;
 #else
-inline constexpr int without_signal = 0;  // each socket is told so when it is made
+inline constexpr int without_signal = 0;  // each socket is set so when it is made
 #endif
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive(handle fd, void* to, std::size_t n) noexcept {
@@ -47648,7 +47663,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept 
 // that the call made:
 //   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
 //   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
 #ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
@@ -47728,7 +47743,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std
 // that the call made:
 //   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
 //   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
 #ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
@@ -47967,7 +47982,7 @@ THRUM_OUT_OF_LINE const std::byte* take_change(const std::byte* at,
 // that the call made:
 //   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
 //   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
 #ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
@@ -48173,7 +48188,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, hand
 // that the call made:
 //   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
 //   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
 #ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
@@ -48294,7 +48309,7 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
 // that the call made:
 //   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
 //   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so somebody else's SIGPIPE is safe.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
 // Price: two system calls for each call. For systems on which the signal goes to the thread, and
 // which let one take it without waiting.
 #ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
@@ -48462,7 +48477,7 @@ struct object_waits::request {
   ::HANDLE port = nullptr;
   std::uintptr_t key = 0;
   os::handle fd = os::no_handle;
-  std::atomic<std::uint64_t> tag{0};  // 0: nobody's any more
+  std::atomic<std::uint64_t> tag{0};  // 0: no registration's any more
   std::uint32_t events = 0;
   std::uint32_t answer = 0;   // 0: it was armed
   bool is_reading = false;    // the operation below is under way
@@ -48497,7 +48512,7 @@ THRUM_OUT_OF_LINE bool object_waits::begin(request& one, os::handle fd,
       const bool is_done = ::ReadFile(os::native(fd), &nothing, 0, &none, &one.reading) != 0;
       one.is_reading = !is_done && ::GetLastError() == ERROR_IO_PENDING;
       if (!one.is_reading) {
-        ::SetEvent(one.object);  // whoever waits calls, and learns more
+        ::SetEvent(one.object);  // the waiter calls again, and learns more
       }
     }
     return true;
@@ -48653,7 +48668,7 @@ THRUM_OUT_OF_LINE std::uint64_t object_waits::tag_of(std::uintptr_t packet) noex
 THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
     std::uintptr_t packet) noexcept {
   auto& done = *reinterpret_cast<request*>(packet);
-  lock_.lock();  // whoever registered it has left, and so has who cancels it
+  lock_.lock();  // the threads that registered and cancelled it have left
   unlink_locked(done);
   const ::HANDLE wait = done.wait;
   const told result{done.tag.load(relaxed), done.events, done.answer};  // relaxed: under the lock
@@ -48759,12 +48774,12 @@ struct afd::request {
     ::IO_STATUS_BLOCK status;
   };
   afd_words::poll_info info;
-  std::atomic<std::uint64_t> tag;  // 0: nobody's any more
+  std::atomic<std::uint64_t> tag;  // 0: no registration's any more
   std::uint32_t answer;            // asked_readable, asked_writable; 0: it was armed
   os::handle fd;
   request* next_armed;  // in its row of the table
 
-  /// Of one that has ended: because its socket was closed. The system may say so only with the packet.
+  /// Whether it has ended because its socket was closed. The system may say so only with the packet.
   [[nodiscard]] bool is_of_closed() const noexcept {
     return status.Status == 0 && info.count != 0 &&
            (info.sockets[0].events & afd_words::local_close) != 0;
@@ -48840,7 +48855,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool afd::make_free_locked() noexcept {
   return true;
 }
 
-/// What its tag was at last.
+/// Frees a request. Returns its last tag.
 THRUM_OUT_OF_LINE std::uint64_t afd::give_back(request& done) noexcept {
   requests_.lock();
   if (done.answer == 0) {
@@ -48901,7 +48916,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
     nobody() : sink{[](sink&, std::uint64_t, std::uint32_t) noexcept {}} {}
   } to;
   objects_.cancel_all();
-  while (under_way_.load(relaxed) != 0 || objects_.size() != 0) {  // relaxed: nobody else is here
+  while (under_way_.load(relaxed) != 0 || objects_.size() != 0) {  // relaxed: no thread is inside
     poll(-1, to);
   }
   for (os::handle& way : ways_) {
@@ -48917,10 +48932,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
     slabs_ = last->next;
     os::unmap(last, slab::size);
   }
-  // relaxed: nobody else is here
+  // relaxed: no thread is inside
   woken_.store(false, relaxed);
-  has_armed_.store(false, relaxed);  // relaxed: nobody else is here
-  descriptors_.store(0, relaxed);    // relaxed: nobody else is here
+  has_armed_.store(false, relaxed);  // relaxed: no thread is inside
+  descriptors_.store(0, relaxed);    // relaxed: no thread is inside
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::add(os::handle fd, std::uint64_t /*tag*/) noexcept {
@@ -48944,14 +48959,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::remove(os::handle /*fd*/, std::uint64
   if (asked != 0) {
     objects_.cancel(tag);
   }
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::ask(os::handle fd, std::uint64_t tag, events side,
                                                bool /*now*/) noexcept {
   const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
   if (submit(fd, tag, side, answer) != 0) {
-    // Whoever waits calls, and learns more.
+    // The waiter calls again, and learns more.
     post(of_refusal, tag | (side == writable ? std::uint64_t{1} << 63 : 0));
   }
 }
@@ -48969,7 +48984,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm_first(os::handle fd, std::uint64_t
   return submit(fd, tag, what, 0);
 }
 
-/// What is armed of that number is not any more. False: it has ended before, as its socket was closed.
+/// Ends what is armed of that number. False: it has ended before, as its socket was closed.
 THRUM_OUT_OF_LINE bool afd::end_armed(os::handle fd) noexcept {
   objects_.cancel_armed(fd);
   bool is_open = true;
@@ -49115,7 +49130,7 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
                  : afd_words::translate(done.info.count != 0 ? done.info.sockets[0].events : 0);
   under_way_.fetch_sub(1, relaxed);  // relaxed: close() is called when all is over
   if (const std::uint64_t tag = give_back(done); tag != 0) {
-    // What was asked for is told to be there in any case: whoever waits calls, and learns more.
+    // Reports what was asked for in any case: the waiter calls again, and learns more.
     to.deliver(
         to, tag,
         is_gone ? std::uint32_t{gone} : events | answer | answer / asked_readable * readable);
@@ -49878,8 +49893,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// was.
 using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
 
-/// From now on `observer` sees each fault first; then the handler that was there before, or the
-/// default action, sees it as if we were not there. Once in a process; later calls do nothing.
+/// Has `observer` see each fault first. Then the handler that was there before, or the default
+/// action, sees it as if we were not there. Once in a process; later calls do nothing.
 void install_fault_observer(fault_observer observer) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -49950,8 +49965,8 @@ THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* con
   } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
     earlier.sa_handler(number);
   } else {
-    // The instruction is tried again, faults again, and takes the default's course; a signal that
-    // was sent by somebody is sent again.
+    // The instruction is tried again, faults again, and takes the default's course. A signal that a
+    // program sent is sent again.
     ::signal(number, SIG_DFL);
     if (info->si_code <= 0) {
       ::raise(number);
@@ -50004,7 +50019,7 @@ class quit_listener {
  public:
   using function = void (*)(void* argument) noexcept;
 
-  /// False: somebody listens already.
+  /// False: there is a listener already.
   static bool open(function call, void* argument) noexcept;
 
   /// Returns when no handler is under way any more. Does nothing for an argument that does
@@ -50430,7 +50445,7 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
 //
-// The unwinder of exceptions reads the same tables, but it may not be called where somebody has
+// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
 // been interrupted or stands still: it takes locks that may be held there, and it believes what it
 // reads from the stack. So here is a reader that takes no lock, calls nothing but
 // _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
@@ -50514,7 +50529,7 @@ struct unwind_entry {
   bool has_details = false;
   bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
 
-  /// Room for `own` where a system writes its tables otherwise, and they are told in these words; then
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
   /// the entry is not moved.
   static constexpr std::size_t room_bytes = 160;
   std::uint8_t room[room_bytes];
@@ -50703,8 +50718,8 @@ THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) 
   found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
                     ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
                     : 0;
-  // Of a file with room between its parts, as lld links for aarch64, the part with the code is told
-  // alone. Linkers put the tables before it, behind their index.
+  // If a file has room between its parts, as lld links for aarch64, the call reports the part with
+  // the code alone. Linkers put the tables before it, behind their index.
   if (found.index != 0 && found.index < found.low) {
     found.low = found.index;
   }
@@ -51186,7 +51201,7 @@ void basic_epoll<System>::close() noexcept {
       *each = -1;
     }
   }
-  active_.store(false, relaxed);  // relaxed: nobody else is here
+  active_.store(false, relaxed);  // relaxed: no thread is inside
 }
 
 template <class System>
@@ -51200,7 +51215,7 @@ int basic_epoll<System>::add(os::handle fd, std::uint64_t tag) noexcept {
   descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
   if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
     const int error = -errno;
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
     return error;
   }
   return 0;
@@ -51210,7 +51225,7 @@ template <class System>
 void basic_epoll<System>::remove(os::handle fd) noexcept {
   ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
   System::control(own_, EPOLL_CTL_DEL, fd, ignored);
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
 }
 
 template <class System>
@@ -51391,7 +51406,7 @@ template class basic_epoll<epoll_system>;
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll { namespace uring {
 
-// The same numbers on every processor.
+// The numbers are equal on all processors.
 inline constexpr long number_of_setup = 425;
 inline constexpr long number_of_enter = 426;
 
@@ -52366,8 +52381,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// was.
 using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
 
-/// From now on `observer` sees each fault first; then the handler that was there before, or the
-/// default action, sees it as if we were not there. Once in a process; later calls do nothing.
+/// Has `observer` see each fault first. Then the handler that was there before, or the default
+/// action, sees it as if we were not there. Once in a process; later calls do nothing.
 void install_fault_observer(fault_observer observer) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -52438,8 +52453,8 @@ THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* con
   } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
     earlier.sa_handler(number);
   } else {
-    // The instruction is tried again, faults again, and takes the default's course; a signal that
-    // was sent by somebody is sent again.
+    // The instruction is tried again, faults again, and takes the default's course. A signal that a
+    // program sent is sent again.
     ::signal(number, SIG_DFL);
     if (info->si_code <= 0) {
       ::raise(number);
@@ -52492,7 +52507,7 @@ class quit_listener {
  public:
   using function = void (*)(void* argument) noexcept;
 
-  /// False: somebody listens already.
+  /// False: there is a listener already.
   static bool open(function call, void* argument) noexcept;
 
   /// Returns when no handler is under way any more. Does nothing for an argument that does
@@ -52918,7 +52933,7 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
 //
-// The unwinder of exceptions reads the same tables, but it may not be called where somebody has
+// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
 // been interrupted or stands still: it takes locks that may be held there, and it believes what it
 // reads from the stack. So here is a reader that takes no lock, calls nothing but
 // _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
@@ -53002,7 +53017,7 @@ struct unwind_entry {
   bool has_details = false;
   bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
 
-  /// Room for `own` where a system writes its tables otherwise, and they are told in these words; then
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
   /// the entry is not moved.
   static constexpr std::size_t room_bytes = 160;
   std::uint8_t room[room_bytes];
@@ -53191,8 +53206,8 @@ THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) 
   found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
                     ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
                     : 0;
-  // Of a file with room between its parts, as lld links for aarch64, the part with the code is told
-  // alone. Linkers put the tables before it, behind their index.
+  // If a file has room between its parts, as lld links for aarch64, the call reports the part with
+  // the code alone. Linkers put the tables before it, behind their index.
   if (found.index != 0 && found.index < found.low) {
     found.low = found.index;
   }
@@ -53467,9 +53482,9 @@ template <class System>
 void basic_io_uring<System>::close() noexcept {
   queues_.close();
   others_.close();
-  // relaxed: nobody else is here
+  // relaxed: no thread is inside
   watches_others_.store(false, relaxed);
-  descriptors_.store(0, relaxed);  // relaxed: nobody else is here
+  descriptors_.store(0, relaxed);  // relaxed: no thread is inside
 }
 
 template <class System>
@@ -53493,7 +53508,7 @@ void basic_io_uring<System>::remove(os::handle /*fd*/, std::uint64_t tag,
       submit(end, true);
     }
   }
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: nobody waits for this one
+  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
 }
 
 template <class System>
@@ -53514,7 +53529,7 @@ void basic_io_uring<System>::start(operation& what) noexcept {
                    : what.kind == operation::read  ? uring::op_read
                                                    : uring::op_write;
   request.fd = what.fd;
-  // Who receives by an operation has found nothing there, or taken all there was.
+  // The receiver has called before: it has found nothing there, or taken all there was.
   request.priority = what.kind == operation::receive && queues_.can_wait_first ? uring::wait_first
                                                                                : std::uint16_t{0};
   request.address = reinterpret_cast<std::uintptr_t>(what.data);
@@ -53604,7 +53619,7 @@ THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& w
   submitting_.lock();
   while (waiting_locked() > queues_.submission_mask) {
     const std::uint32_t all = waiting_locked();
-    submitting_.unlock();  // the kernel may take none before somebody has reaped
+    submitting_.unlock();  // the kernel may take none before a thread has reaped
     if (queues_.enter(all, false, 0) != 0) {
       System::yield();
     }
@@ -53628,7 +53643,7 @@ THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noex
     const int error = queues_.enter(waiting, false, 0);
     if (error != 0) {
       if (error != uring::no_memory_now) {
-        return;  // there is much to be reaped: nobody sleeps, and the next poll hands it over
+        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
       }
       System::yield();
     }
@@ -53698,7 +53713,7 @@ template <class System>
 THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
                                                     sink& to) noexcept {
   if ((of.user_data & operation_bit) != 0) {
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: whoever waited for it is about to be woken
+    descriptors_.fetch_sub(1, relaxed);  // relaxed: its waiter is about to be woken
     auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
     done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
     return;
@@ -53725,7 +53740,7 @@ THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t r
                                                                   events side) noexcept {
   const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
   if (result < 0) {
-    return answer | side;  // whoever waits calls, and learns more
+    return answer | side;  // the waiter calls again, and learns more
   }
   return answer | side |
          ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
@@ -54308,8 +54323,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// was.
 using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
 
-/// From now on `observer` sees each fault first; then the handler that was there before, or the
-/// default action, sees it as if we were not there. Once in a process; later calls do nothing.
+/// Has `observer` see each fault first. Then the handler that was there before, or the default
+/// action, sees it as if we were not there. Once in a process; later calls do nothing.
 void install_fault_observer(fault_observer observer) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -54380,8 +54395,8 @@ THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* con
   } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
     earlier.sa_handler(number);
   } else {
-    // The instruction is tried again, faults again, and takes the default's course; a signal that
-    // was sent by somebody is sent again.
+    // The instruction is tried again, faults again, and takes the default's course. A signal that a
+    // program sent is sent again.
     ::signal(number, SIG_DFL);
     if (info->si_code <= 0) {
       ::raise(number);
@@ -54434,7 +54449,7 @@ class quit_listener {
  public:
   using function = void (*)(void* argument) noexcept;
 
-  /// False: somebody listens already.
+  /// False: there is a listener already.
   static bool open(function call, void* argument) noexcept;
 
   /// Returns when no handler is under way any more. Does nothing for an argument that does
@@ -54893,13 +54908,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 //
 // The tables of exceptions are in a compact form of Apple's there, which says nothing of prologues
 // and epilogues, and which only the unwinder reads. But all code of the system keeps a frame pointer:
-// on arm64 the convention wants it, on x86-64 compilers do it unless they are told not to. So one
-// rule stands for all functions, written as call-frame information: the caller's frame pointer and
-// the return address lie where the frame pointer points. Of a function that was interrupted before it
-// has made its frame, or after it has given it up, the caller is left out.
+// on arm64 the convention wants it, on x86-64 compilers do it by default. So one rule, written as
+// call-frame information, holds for all functions: the caller's frame pointer and the return address
+// lie where the frame pointer points. If a function was interrupted before it made its frame, or
+// after it gave it up, its caller is left out.
 //
-// Which addresses are code is known of all images: the loader tells of each that it adds. Those that
-// are taken away again stay known.
+// The loader reports each image that it adds, so all addresses of code are known. Images that are
+// taken away again stay known.
 //
 // Source: the rules for frame pointers in Apple's guide to writing code for its processors; the DWARF
 // 5 standard, 6.4.
@@ -54980,7 +54995,7 @@ struct unwind_entry {
   bool has_details = false;
   bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
 
-  /// Room for `own` where a system writes its tables otherwise, and they are told in these words; then
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
   /// the entry is not moved.
   static constexpr std::size_t room_bytes = 160;
   std::uint8_t room[room_bytes];
@@ -55198,7 +55213,7 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
 //
-// The unwinder of exceptions reads the same tables, but it may not be called where somebody has
+// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
 // been interrupted or stands still: it takes locks that may be held there, and it believes what it
 // reads from the stack. So here is a reader that takes no lock, calls nothing but
 // _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
@@ -55282,7 +55297,7 @@ struct unwind_entry {
   bool has_details = false;
   bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
 
-  /// Room for `own` where a system writes its tables otherwise, and they are told in these words; then
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
   /// the entry is not moved.
   static constexpr std::size_t room_bytes = 160;
   std::uint8_t room[room_bytes];
@@ -55471,8 +55486,8 @@ THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) 
   found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
                     ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
                     : 0;
-  // Of a file with room between its parts, as lld links for aarch64, the part with the code is told
-  // alone. Linkers put the tables before it, behind their index.
+  // If a file has room between its parts, as lld links for aarch64, the call reports the part with
+  // the code alone. Linkers put the tables before it, behind their index.
   if (found.index != 0 && found.index < found.low) {
     found.low = found.index;
   }
@@ -55711,7 +55726,7 @@ class caught_signals {
  private:
   using c_handler = void (*)(int);
 
-  /// Whether somebody wants it.
+  /// Notes the signal if it is wanted, and returns whether it is.
   static bool note_signal(int number, bool is_raised) noexcept;
   static void handle_raised(int number) noexcept;
   static int __stdcall handle_event(unsigned long event) noexcept;
@@ -55822,8 +55837,8 @@ THRUM_OUT_OF_LINE int __stdcall caught_signals::handle_event(unsigned long event
                                                  : SIGTERM;
   const bool is_ours = note_signal(number, false);
   if (is_ours && number == SIGTERM) {
-    // The system ends the process in a while, or when this returns; and until then nobody may install or
-    // remove a handler, or would wait for this one.
+    // The system ends the process in a while, or when this returns. Until then no thread may install or
+    // remove a handler: it would wait for this one.
     ::Sleep(INFINITE);
   }
   return is_ours ? TRUE : FALSE;
@@ -55853,8 +55868,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// was. A stack that is used up was left at its lower end.
 using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
 
-/// From now on `observer` sees each fault first; then all others that handle exceptions. Once in a
-/// process; later calls do nothing.
+/// Has `observer` see each fault before all other exception handlers. Once in a process; later calls
+/// do nothing.
 void install_fault_observer(fault_observer observer) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -55980,7 +55995,7 @@ class quit_listener {
  public:
   using function = void (*)(void* argument) noexcept;
 
-  /// False: somebody listens already.
+  /// False: there is a listener already.
   static bool open(function call, void* argument) noexcept;
 
   /// Returns when no call is under way any more. Does nothing for an argument that does not listen.
@@ -56065,7 +56080,7 @@ THRUM_OUT_OF_LINE int __stdcall quit_listener::handle(unsigned long event) noexc
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Whether reports are to name lines. Nobody asks.
+/// Whether reports are to name lines. Nothing reads it here.
 inline constinit std::atomic<bool> wants_source_lines{false};
 
 /// How long one report may wait for all of its lines.
@@ -56499,7 +56514,7 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 // where below it the registers do. In an epilogue, where some of it has been undone, they are wrong; the
 // walk checks each step, and says less then.
 //
-// The unwinder of the system may not be called where somebody stands still: it may take locks, and
+// The unwinder of the system may not be called where a thread stands still: it may take locks, and
 // believes what it reads from the stack. This takes no lock and reads the image alone.
 #ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
 #define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
@@ -56578,7 +56593,7 @@ struct unwind_entry {
   bool has_details = false;
   bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
 
-  /// Room for `own` where a system writes its tables otherwise, and they are told in these words; then
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
   /// the entry is not moved.
   static constexpr std::size_t room_bytes = 160;
   std::uint8_t room[room_bytes];
@@ -56808,7 +56823,7 @@ class prologue_reader {
           case alloc_small: depth_ += std::int64_t{detail} * 8 + 8; break;
           case set_frame:
             base_ = of.frame_register();
-            // From the frame register on; what was taken from the stack afterwards does not count.
+            // Counts from the frame register on, not what was taken from the stack afterwards.
             shift_ = -of.frame_offset();
             depth_ = 0;
             break;
@@ -57112,7 +57127,7 @@ void timer_heap<Traits>::place(std::size_t i, entry e) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// The state once nobody fires or drops the timer.
+/// Waits while a thread fires, drops or moves the timer; returns the state that it has then.
 template <class Traits>
 std::int64_t timer_heap<Traits>::settled(const timer& t) noexcept {
   // [th.word <] acquire: what the function did happened before we return (TH4).
@@ -57451,7 +57466,7 @@ THRUM_OUT_OF_LINE void stack_pool::destroy(stack_pool* pool) noexcept {
   delete pool;
 }
 
-/// Those in a list.
+/// Gives the slabs of a list back.
 THRUM_OUT_OF_LINE void stack_pool::give_back(slab* first, const memory_hooks& memory) noexcept {
   while (first != nullptr) {
     const slab s = *first;  // which goes with its memory
@@ -58029,7 +58044,7 @@ class expression_reader {
   std::size_t size_ = 0;
 };
 
-/// From a frame to its caller's. False: there is none, or the rules do not fit the stack.
+/// Steps from a frame to its caller's. False: there is no caller, or the rules do not fit the stack.
 /// `moves`: the caller's frame must lie higher, and not just as high.
 inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
                            std::uint64_t return_column, const stack_bounds& bounds,
@@ -58102,7 +58117,7 @@ THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupte
   out.size = 0;
   const std::uintptr_t begin = at.value[registers::sp];
   if (begin < bounds.low || begin > bounds.high) {
-    return;  // on another stack: of a signal, of somebody else's coroutine
+    return;  // on another stack: a signal's, or a foreign coroutine's
   }
   while (at.pc != 0 && out.size != os::call_stack::capacity) {
     const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
@@ -58147,7 +58162,7 @@ inline void walk_interrupted(const void* context, const stack_bounds& bounds,
 
 // ---- thrum/detail/sched/run/frozen.hpp ----
 //
-// The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
+// The holder of a P stands still while another thread looks at all stacks: see watch/freeze.hpp.
 //
 // It notes down its own callers before it waits, if it has a goroutine. It may have been
 // interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
@@ -58191,7 +58206,7 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   if (!freeze_state::is_frozen(phase)) {
     return;
   }
-  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process nobody looks
+  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process no thread looks
     note_callers(m);
   }
   // [fz.phase >] release: the callers, to the thread that freezes.
@@ -58199,7 +58214,7 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   freeze.wait(phase);
 }
 
-/// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
+/// For an M that has just been given a P: a freeze counts a P without a holder as stopped.
 inline void wait_if_frozen(machine& m) noexcept {
   traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
   // relaxed: ordered by the fence of [fz.phase]
@@ -58300,8 +58315,8 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
   return passed < size ? passed : 0;
 }
 
-/// What describe_place says of each caller that is the user's, from where an exception was thrown; of all
-/// of them if none is.
+/// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
+/// all callers if none is.
 inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
                                     std::size_t size) {
   std::string shown;
@@ -58426,7 +58441,7 @@ class tally {
 //
 // Every P is asked, as for preemption; its holder waits, with it, at the next place where it
 // attends to what is asked: between two goroutines, at the end of an operation, or in the handler
-// of a signal. A P that nobody holds needs no asking: a thread that takes it comes by such a place
+// of a signal. A P without a holder needs no asking: a thread that takes it comes by such a place
 // before it switches to a goroutine. So when every P that is held has a waiting holder, no
 // goroutine is switched to or leaves its stack until the end of the freeze.
 //
@@ -58478,7 +58493,7 @@ class [[nodiscard]] freezer {
   freezer(const freezer&) = delete;
   freezer& operator=(const freezer&) = delete;
 
-  /// Whether everybody has stopped.
+  /// Whether all holders of Ps have stopped.
   bool complete() const noexcept { return complete_; }
 
   /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
@@ -58534,7 +58549,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 using namespace base::orders;
 
-/// One goroutine. As exact as something can be that goes on meanwhile.
+/// One goroutine. Inexact if it runs while it is recorded.
 struct goroutine_record {
   goroutine_id id = 0;
   char name[24] = {};
@@ -58813,7 +58828,7 @@ inline std::string describe_goroutines(const goroutine_list& all, bool with_line
   return text;
 }
 
-/// The same for the goroutines as they are now. `where`: whether they must be stopped for that.
+/// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
 /// Blocks the thread for as long as the look takes, too.
 inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
                                        bool with_lines) {
@@ -58957,7 +58972,7 @@ class process_exit {
   static constexpr std::int64_t long_patience_ns = 2'000'000'000;
   static constexpr std::int64_t courtesy_ns = 5'000'000;
 
-  /// It runs, or will without anybody's doing.
+  /// Whether the thread runs, or will run without help of another thread.
   static bool computes(const os::thread_ref& thread) noexcept {
     const os::thread_look seen = thread.look();
     return seen == os::thread_look::computes || seen == os::thread_look::in_fault;
@@ -59276,7 +59291,7 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
 //
 // What is said when an exception leaves a goroutine.
 //
-// Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
+// No handler catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
 // runtime finds no handler and calls std::terminate where the exception was thrown, with all
 // callers still on the stack. The report is made there. What leaves the main goroutine is thrown on
 // by run(), and the caller of run() may catch it; so the place is noted down when it leaves, and
@@ -59612,7 +59627,7 @@ class expression_reader {
   std::size_t size_ = 0;
 };
 
-/// From a frame to its caller's. False: there is none, or the rules do not fit the stack.
+/// Steps from a frame to its caller's. False: there is no caller, or the rules do not fit the stack.
 /// `moves`: the caller's frame must lie higher, and not just as high.
 inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
                            std::uint64_t return_column, const stack_bounds& bounds,
@@ -59685,7 +59700,7 @@ THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupte
   out.size = 0;
   const std::uintptr_t begin = at.value[registers::sp];
   if (begin < bounds.low || begin > bounds.high) {
-    return;  // on another stack: of a signal, of somebody else's coroutine
+    return;  // on another stack: a signal's, or a foreign coroutine's
   }
   while (at.pc != 0 && out.size != os::call_stack::capacity) {
     const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
@@ -59730,7 +59745,7 @@ inline void walk_interrupted(const void* context, const stack_bounds& bounds,
 
 // ---- thrum/detail/sched/run/frozen.hpp ----
 //
-// The holder of a P stands still while somebody looks at all stacks: see watch/freeze.hpp.
+// The holder of a P stands still while another thread looks at all stacks: see watch/freeze.hpp.
 //
 // It notes down its own callers before it waits, if it has a goroutine. It may have been
 // interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
@@ -59774,7 +59789,7 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   if (!freeze_state::is_frozen(phase)) {
     return;
   }
-  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process nobody looks
+  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process no thread looks
     note_callers(m);
   }
   // [fz.phase >] release: the callers, to the thread that freezes.
@@ -59782,7 +59797,7 @@ THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
   freeze.wait(phase);
 }
 
-/// For an M that has just been given a P: a freeze counts a P that nobody holds as stopped.
+/// For an M that has just been given a P: a freeze counts a P without a holder as stopped.
 inline void wait_if_frozen(machine& m) noexcept {
   traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
   // relaxed: ordered by the fence of [fz.phase]
@@ -59883,8 +59898,8 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
   return passed < size ? passed : 0;
 }
 
-/// What describe_place says of each caller that is the user's, from where an exception was thrown; of all
-/// of them if none is.
+/// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
+/// all callers if none is.
 inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
                                     std::size_t size) {
   std::string shown;
@@ -60069,7 +60084,7 @@ inline void terminate_in_goroutine() {
   std::abort();
 }
 
-/// From now on std::terminate in a goroutine reports. A terminate handler that
+/// Makes std::terminate in a goroutine report from now on. A terminate handler that
 /// the program sets later gets the exceptions instead.
 inline void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();
@@ -60213,7 +60228,7 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
 // A slot of host_table is made once, and is free again when its thread has ended. Its thread finds it
 // by the list of its attachments, which all shared objects see (host_threads.hpp); that list and who
 // has which slot change under the lock of host_threads. A host in a call, or one that helps while it
-// waits, is pinned: whoever destroys the scheduler waits for it to come back.
+// waits, is pinned: the thread that destroys the scheduler waits for it to come back.
 //
 // What is bound to the first host waits while there is no thread: before one attaches, and after it
 // has ended until the next one does. When the scheduler stops and there is none, its inbox is closed:
@@ -60229,7 +60244,7 @@ inline host_threads& all_hosts() noexcept { return os::process_wide<host_threads
 
 inline runtime_scheduler& scheduler_of(host_thread& h) noexcept { return *h.m.scheduler; }
 
-/// Nobody will run what is bound to the first host on its thread: it may run anywhere.
+/// Lets what is bound to the first host run on any thread: its own will run none of it.
 inline void orphan(host_thread& first) noexcept {
   auto left = first.inbox.close();
   while (goroutine* const g = left.pop_front()) {
@@ -60237,7 +60252,7 @@ inline void orphan(host_thread& first) noexcept {
   }
 }
 
-/// Of which schedulers a thread is a host. Lives as long as the thread.
+/// The host slots of a thread, one for each scheduler that it serves. Lives as long as the thread.
 struct attachments {
   attachments() noexcept = default;
   attachments(const attachments&) = delete;
@@ -60271,7 +60286,7 @@ inline attachments* own_attachments() noexcept {
   return own == ended_attachments() ? nullptr : static_cast<attachments*>(own);
 }
 
-/// Whether the calling thread is at its end, and can be nobody's host any more.
+/// Whether the calling thread is at its end, and can become no scheduler's host any more.
 inline bool is_ending_thread() noexcept { return all_hosts().key.get() == ended_attachments(); }
 
 /// The thread ends. One that calls exit() inside a goroutine, on a host, stays what it is.
@@ -60325,12 +60340,10 @@ inline host_thread* make_host(runtime_scheduler& scheduler, bool only_the_first)
         return fresh;
       }
     }
-    scheduler.memory().destroy(fresh);  // somebody else was faster
+    scheduler.memory().destroy(fresh);  // another thread was faster
   }
 }
 
-/// To which on_host goroutines are bound, whether or not it has a thread. Null: no memory. Not inside
-/// a section.
 /// The slot of the calling thread, which is `own`'s; null: it has none.
 inline host_thread* own_slot_locked(runtime_scheduler& scheduler, const attachments& own) noexcept {
   for (host_thread* h = own.first; h != nullptr; h = h->next_of_thread) {
@@ -60419,8 +60432,8 @@ inline void orphan_if_nobody_comes(runtime_scheduler& scheduler) noexcept {
   }
 }
 
-/// To which on_host goroutines are bound, whether or not it has a thread. Null: no memory. Not inside
-/// a section.
+/// The host to which on_host goroutines are bound, with or without a thread; makes it if there is none.
+/// Null: no memory. Not inside a section.
 inline host_thread* first_host(runtime_scheduler& scheduler) noexcept {
   if (scheduler.hosts.made() != 0) [[likely]] {
     return &scheduler.hosts[0];
@@ -60819,7 +60832,7 @@ class poll_table {
     return d;
   }
 
-  /// Its number is closed, nobody waits. Inside.
+  /// Takes back a descriptor whose number is closed and that no goroutine waits for. Inside.
   static void give_back(poll_desc& d) noexcept {
     state& all = known();
     scoped guard(all.lock);
@@ -61008,7 +61021,7 @@ inline void take_turns_locked(poll_side& side, wake_cause cause, wake_list& take
   take_points_locked(side.turns, cause, taken);
 }
 
-/// Takes all that are told of a side.
+/// Takes all watchers of a side.
 inline void take_watchers_locked(poll_side& side, wake_cause cause, wake_list& taken) noexcept {
   take_points_locked(side.watchers, cause, taken);
 }
@@ -61212,37 +61225,37 @@ THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcep
 
 // ---- thrum/detail/sched/io/poll_foreign.hpp ----
 //
-// Of what sched/io/poll_wait.hpp declares, the waits for descriptors that are not ours.
+// The waits for descriptors that are not ours: bodies of poll_wait (sched/io/poll_wait.hpp).
 #ifndef THRUM_DETAIL_SCHED_IO_POLL_FOREIGN_HPP
 #define THRUM_DETAIL_SCHED_IO_POLL_FOREIGN_HPP
 
 // ---- thrum/detail/sched/run/leave_poller.hpp ----
 //
-// What a thread does that leaves the poller with a goroutine, and who looks there meanwhile.
+// What a thread does that leaves the poller with a goroutine, and which thread polls meanwhile.
 //
 // Purpose
-//   One thread sleeps in the poller. If it finds one goroutine it runs that, and wakes nobody: to wake
-//   a thread costs more than most goroutines take that wait for an event. But one that computes for
-//   8 ms would let every event of these 8 ms wait, though a P idles beside it. (In Go they wait until
+//   One thread sleeps in the poller. If it finds one goroutine, it runs that and wakes no thread: a wake
+//   costs more than most goroutines run after an event. But a goroutine that computes for 8 ms would let
+//   every event of these 8 ms wait, though a P idles beside it. (In Go they wait until
 //   the goroutine ends, or until the monitor looks, 10 ms after the last look.)
 //
-// Who looks
+// Which thread polls
 //   If the goroutine has computed for long before, an idle P is sent to the poller at once. It finds
-//   nothing, and sleeps there. How often that is done the goroutine has to earn: from the moment
-//   when it leaves the poller to its next wait for an event, if that is in the same slice, each
-//   100 us are one wake, which costs 16 us (queue/idle.hpp): at most a sixth of what the goroutine
-//   computes. It keeps 4 wakes at most. So one that computes for long at every fifth event is covered
+//   nothing, and sleeps there. The goroutine has to earn these wakes. Between leaving the poller and
+//   its next wait for an event, if that is in the same slice, each 100 us earn one wake. A wake costs
+//   16 us (queue/idle.hpp): at most a sixth of what the goroutine computes. It keeps 4 wakes at most.
+//   So one that computes for long at every fifth event is covered
 //   each time. A thread that the system kept off its CPU looks like one that computed; on a busy
 //   machine two goroutines that answer each other through pipes wake a third thread for that in every
 //   thirtieth round, and with 8 wakes it would be every seventh.
-//   Others have earned nothing: those that are new, have waited for something else since the poller
-//   found them, have lost their slice or are bound to a thread, and those that a select was told of.
-//   Of them the monitor sees that nobody has looked for half a millisecond, and sends the P. Once that
-//   has happened its rounds are a millisecond at most for a second.
+//   Other goroutines have earned nothing: they are new, have waited for something else since the poller
+//   found them, have lost their slice, are bound to a thread, or woke in a select. For them the monitor
+//   sees that no thread has polled for 0.5 ms, and sends the P. After that its rounds last at most 1 ms
+//   for a second.
 //
-// Rejected: a few wakes after each time in which nobody had looked, whoever left the poller then.
-// Goroutines that answer at once used them up, and beside one that computes for 8 ms in each 10 a
-// tenth of them waited for 4 to 8 ms, as they do in Go.
+// Rejected: a few wakes for any goroutine that leaves the poller, after a time in which no thread had
+// polled. Goroutines that answer at once used them up. Beside a goroutine that computes for 8 ms in
+// each 10, a tenth of them waited for 4 to 8 ms, as they do in Go.
 #ifndef THRUM_DETAIL_SCHED_RUN_LEAVE_POLLER_HPP
 #define THRUM_DETAIL_SCHED_RUN_LEAVE_POLLER_HPP
 
@@ -61353,7 +61366,7 @@ THRUM_OUT_OF_LINE int poll_wait::arm_foreign(poll_desc& d, os::handle fd, io_sid
   d.lock.lock();
   if (d.sides[0].turns.empty() && d.sides[1].turns.empty()) {
     d.foreign = true;
-    d.next_generation();  // an event that is on its way wakes nobody any more
+    d.next_generation();  // an event that is on its way wakes no waiter any more
   }
   d.scheduler = &scheduler;
   const bool other = !d.side(which == io_side::read ? io_side::write : io_side::read).turns.empty();
@@ -61470,7 +61483,7 @@ THRUM_OUT_OF_LINE int poll_wait::pause(poll_desc& d, io_side which, std::int64_t
     prepare(here, point, d, which);
     side.turns.push_back(point);
     const io_deadline until(here, side.deadline < when ? side.deadline : when);
-    // As a sleep: nobody outside has to bring anything, so the clock of a bubble may go on.
+    // As a sleep: it needs no event from outside, so the clock of a bubble may advance.
     const wake_cause cause =
         sched::wait(here, point, d.lock, {wait_reason::sleep, true, until.until()});
     if (cause == wake_cause::cancelled) {
@@ -61945,7 +61958,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool take_back_or_join(forker& own, forked& half) n
       return true;
     }
   }
-  // One that has been told to end would cut short what is not its own. And what ends a part ends this
+  // A goroutine that must end would cut short what is not its own. And what ends a part ends this
   // goroutine only if that is what becomes of the half.
   while (!own.g.exiting) {
     forked* const part = steal_back(own, half);
@@ -62071,7 +62084,7 @@ inline constexpr std::string_view by_a_large_frame =
     " by a frame that is larger than the guard below it, and other goroutines' stacks may have "
     "been written to";
 
-/// In the handler of a fault, on the signal stack of its thread.
+/// Reports an overflow from the handler of a fault, on the signal stack of its thread.
 inline void report_overflow(const void* address, const void* stack_pointer) noexcept {
   const sched::machine* const m = sched::current_m();
   if (m == nullptr || m->g == nullptr) {
@@ -62099,7 +62112,7 @@ inline void report_overflow(const void* address, const void* stack_pointer) noex
 //
 // What is said when an exception leaves a goroutine.
 //
-// Nobody catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
+// No handler catches such an exception unless options::on_panic is set. So nothing is unwound: the C++
 // runtime finds no handler and calls std::terminate where the exception was thrown, with all
 // callers still on the stack. The report is made there. What leaves the main goroutine is thrown on
 // by run(), and the caller of run() may catch it; so the place is noted down when it leaves, and
@@ -62273,7 +62286,7 @@ inline void terminate_in_goroutine() {
   std::abort();
 }
 
-/// From now on std::terminate in a goroutine reports. A terminate handler that
+/// Makes std::terminate in a goroutine report from now on. A terminate handler that
 /// the program sets later gets the exceptions instead.
 inline void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();
@@ -62812,8 +62825,8 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
 // Searches for forks walk those below p_table::forking(), which the monitor lowers when the last goroutine
 // has ended that forks on a dead one.
 //
-// Where there is one P, nobody is woken for what is made runnable (has_other_ps): the work is queued
-// before the number is read, and set_procs writes the number before it starts a search.
+// If there is one P, a waker wakes no M for what it makes runnable (has_other_ps): it queues the work
+// before it reads the number, and set_procs writes the number before it starts a search.
 //
 // Fences of [s.procs]: has_other_ps, make_host, set_procs.
 //
@@ -63046,7 +63059,7 @@ THRUM_OUT_OF_LINE void reclaimer::collect_from_idle_ps() noexcept {
   {
     scoped guard(scheduler_.idle.lock());
     scheduler_.idle.for_each_p_locked([&](processor& p) {
-      const std::uint32_t tick = p.schedule_tick.get();  // nobody holds it
+      const std::uint32_t tick = p.schedule_tick.get();  // no M holds it
       if (p.idle_since_tick != tick) {
         p.idle_since_tick = tick;
       } else {
@@ -63334,7 +63347,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
       released = true;
     }
     if (!clock.is_virtual()) {
-      p->timers.run_due(traits::now());  // perhaps nobody else comes by
+      p->timers.run_due(traits::now());  // perhaps no other thread runs them
     }
     goroutine* const g = take_bound();
     if (g != nullptr) {
@@ -63348,10 +63361,10 @@ THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
   }
 }
 
-// What was queued on other Ps while the refused M was to search has woken nobody, and hand_off looks
-// at no other P than its own. The fence of I5 was take_back's. Where nobody sleeps in the poller no other M
-// is started for a timer: hand_off has sent one there, or a P is busy, and the monitor sees to it. (One that
-// was started for it, too, and refused would bring the first back from the poller, and so on.)
+// Work that was queued on other Ps while the refused M was to search has woken no M, and hand_off looks
+// at no other P than its own. The fence of I5 was take_back's. If no M sleeps in the poller, no other M is
+// started for a timer: hand_off has sent one there, or a P is busy, and the monitor sees to it. (If another M
+// was started for it and refused, too, it would bring the first back from the poller, and so on.)
 THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
   if (has_queued_work()) {
     wake_processor();
@@ -63403,7 +63416,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   const auto has_work = [&] { return !p.queue.empty() || has_shared_work() || has_forks(); };
   // relaxed: set by the holder that it comes from
   if ((p.attention.load(relaxed) & attention_low) != 0) {
-    // relaxed: whoever holds it next shows what it runs
+    // relaxed: its next holder shows what it runs
     p.attention.fetch_and(~std::uint32_t{attention_low}, relaxed);
   }
   if (has_work()) {
@@ -63411,7 +63424,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
     start_m(p, false);
     return;
   }
-  // Nobody searches and nobody could: somebody must, or work that arrives now finds no taker.
+  // No M searches, and none could: this P's next M must, or work that arrives now finds no taker.
   if (idle.claim_first_spinner()) {
     idle.lock().lock();
     start_m(p, true);
@@ -63524,8 +63537,8 @@ THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
 // that made the runtime, which has that of the Ms. They sleep nearly always, and wait for the Ms'
 // locks by sleeping. A new M has the creator's until it first runs a goroutine.
 //
-// If the process may not, it is told once: then goroutines give up their processors by themselves
-// only.
+// If the process may not raise their priority, it prints one warning. Then goroutines give up their
+// processors by themselves only.
 #ifndef THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
 #define THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
 
@@ -63554,7 +63567,7 @@ class [[nodiscard]] raised_priority {
   raised_priority(const raised_priority&) = delete;
   raised_priority& operator=(const raised_priority&) = delete;
 
-  /// What it was before, and will be; 0 outside of the real-time classes.
+  /// The thread's priority before, and afterwards; 0 outside of the real-time classes.
   int own() const noexcept { return own_; }
 
  private:
@@ -63592,7 +63605,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class registry {
  public:
-  /// From now on others find it. Not inside a section.
+  /// Adds a scheduler: use() and visit() find it from now on. Not inside a section.
   static void add(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.registered.number_ = ++all().count;
@@ -63607,7 +63620,7 @@ class registry {
     os::this_threads_exit_watch().watch(&before_exit);
   }
 
-  /// From now on use() refuses.
+  /// Makes use() refuse this scheduler from now on.
   static void retire(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.registered.is_retired_ = true;
@@ -63641,7 +63654,7 @@ class registry {
     }
   }
 
-  /// It is complete: for_each finds it from now on.
+  /// Declares a scheduler complete: for_each finds it from now on.
   static void show(runtime_scheduler& scheduler) noexcept {
     scoped guard(all().lock);
     scheduler.registered.is_shown_ = true;
@@ -63664,7 +63677,7 @@ class registry {
     }
   }
 
-  /// Waits until nobody looks at it any more. Not inside a section.
+  /// Takes a scheduler out, and waits until no thread looks at it any more. Not inside a section.
   static void remove(runtime_scheduler& scheduler) noexcept {
     {
       scoped guard(all().lock);
@@ -63745,7 +63758,7 @@ class registry {
     return nullptr;
   }
 
-  /// In a child process, which has none of the threads: a thread that enters a scheduler is told.
+  /// In a child process, which has none of the threads: marks each scheduler for threads that enter it.
   static void after_fork() noexcept {
     all().lock.abandon();
     poll_table::after_fork();
@@ -63783,9 +63796,9 @@ class registry {
 //              and what is bound to a host that has no thread ends on any
 //   close      end the threads (runtime_scheduler::close)
 //
-// Why nobody is missed: a goroutine publishes its wait point and then reads `stopping`; the stopper
-// writes `stopping`, passes a heavy fence, and then reads the published points. Whichever comes
-// first, one of them sees the other. If the point is published but its goroutine has not left its
+// Why no goroutine is missed: it publishes its wait point and then reads `stopping`; the stopper
+// writes `stopping`, passes a heavy fence, and then reads the published points. In either order one
+// of them sees the other. If the point is published but its goroutine has not left its
 // stack yet, its object is still locked, and withdraw waits for that.
 //
 // Why no point is used after its end, and no object after its: see wait_point.hpp.
@@ -63813,12 +63826,12 @@ class registry {
 // call is one that lasts (run_for, run_until_idle): a slice of that may be long, so poll(), and a
 // thread that waits for something else, leave it to the other Ms. A goroutine that may not run here
 // (bound to another thread, or off to a call that blocks) goes to the global queue, where they find it
-// and no host takes it. Of what it leaves to them while it counts as one that searches nobody is told;
-// so when it ends its search in vain (end_vain_search), an M is, and it is not enough that it looks once
-// more itself. Another host is not: it would find no more, and wake this one, and so on while all Ps
-// compute. If no P idles, the request for a search stands, and as long as it does hosts rest for a
-// millisecond at a time (host_patience_ns). For the same reason a request for a search (need_spinning) makes a searcher of the host that
-// takes it: if it finds nothing that it may run, the request stands again.
+// and no host takes it. While a host searches, it wakes no M for work that it leaves to them. So when
+// its search finds nothing (end_vain_search), it must wake one M; searching again by itself is not
+// enough. It never wakes another host: that one would find nothing either and wake this one, and so on
+// while all Ps compute. If no P idles, the request for a search remains; while it does, hosts rest for
+// 1 ms at a time (host_patience_ns). For this reason a host that takes a request for a search
+// (need_spinning) becomes a searcher: if it finds nothing that it may run, the request is made again.
 //
 // What bounds a call: poll() counts what is ready when it begins, run_for() looks at the clock. A
 // goroutine that calls the library is asked to give way when its slice, or the host's time, is over
@@ -63974,19 +63987,19 @@ inline void execute(machine& m, goroutine& g) noexcept {
 //   attention        retire the P, run timers that the monitor saw due, a background goroutine if some
 //                    have waited for long
 //   own timers       those that are due make goroutines runnable here
-//   in turn, 1 in 61 the poller, if nobody has polled for a while, a background goroutine, and the
+//   in turn, 1 in 61 the poller, if no thread has polled for a while, a background goroutine, and the
 //                    global queue: so that nothing there starves behind a busy ring
 //   own queue        runnext, then the ring
 //   global           a fair share of it
-//   background       if it has just run such a goroutine, and nobody wants help (background.hpp)
-//   poller           without waiting, if goroutines wait there and nobody else polls
+//   background       if it has just run such a goroutine, and no thread wants help (background.hpp)
+//   poller           without waiting, if goroutines wait there and no other thread polls
 //   others           four stealing rounds, if not too many Ms search already
-//   forks            the oldest half of a fork that anybody offers (fork.hpp), also if too many
+//   forks            the oldest half of a fork that any goroutine offers (fork.hpp), also if too many
 //                    search: so no P is given up while the goroutine that forked waits for the
 //                    other half without knowing
 //   background       goroutines of background priority, one at a time
 //   give up the P    idle.hpp, I1 to I6
-//   sleep            in the poller until the next timer, if nobody does; else on the M's own note
+//   sleep            in the poller until the next timer, if no thread does; else on the M's own note
 //
 // Each source is a function that returns a goroutine or null.
 //
@@ -64086,9 +64099,9 @@ inline stolen steal_work(machine& m) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// The oldest half that some goroutine offers, of those that began to fork on the same P as it;
-/// null if there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
-/// F3: before anybody can see that it is gone, taken(half) is called.
+/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
+/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
+/// F3: calls taken(half) before another thread can see that the half is gone.
 template <class F>
 forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
                      F taken) noexcept {
@@ -64148,7 +64161,7 @@ inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
   return largest;
 }
 
-/// A goroutine that will run a half and has none yet, so that nobody knows it. Null: there is no memory.
+/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
 inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint8_t size_class) noexcept {
   goroutine* const g = take_g(scheduler, m, size_class);
@@ -64182,8 +64195,8 @@ inline void give_to_helper(forked& half, goroutine& helper) noexcept {
   helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
 }
 
-/// A goroutine that is to run a half which somebody offers, and is in no queue; null if nobody does, or
-/// if there is no memory: then its owner will run it. `m` as from m_of.
+/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
+/// or there is no memory: then the half's owner will run it. `m` as from m_of.
 inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
                               std::uint32_t anywhere) noexcept {
   for (;;) {
@@ -64266,7 +64279,7 @@ inline goroutine* poll_now(machine& m) noexcept {
     ready_apart(*first);
   }
   goroutine* const g = take_global(m);
-  // A select that was told of an event is runnable here: see told_point.
+  // A select that learned of an event is runnable here: see told_point.
   return g != nullptr ? g : take_local(m);
 }
 
@@ -64324,7 +64337,7 @@ inline goroutine* give_up_p(machine& m, std::int64_t& next_timer) noexcept {
   return nullptr;
 }
 
-/// Waits in the poller until the next timer, unless somebody does already. True: with a P.
+/// Waits in the poller until the next timer, unless another thread does already. True: with a P.
 inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   // No thread can sleep until a moment of a virtual clock.
@@ -64343,7 +64356,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     scheduler.poll.end_sleep(traits::now());
     return false;
   }
-  // A timer that was armed before begin_sleep() woke nobody in the poller: look once more.
+  // A timer that was armed before begin_sleep() woke no thread in the poller: look once more.
   next_timer = scheduler.first_timer(next_timer);
   std::int64_t delay = -1;
   if (scheduler.clock.is_virtual()) [[unlikely]] {
@@ -64386,7 +64399,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
         ready_apart(*first);
       }
     } else {
-      // It may compute for long, and nobody sleeps now until the first timer of the Ps that idle.
+      // It may compute for long, and no thread sleeps now until the first timer of the idle Ps.
       m.pending = first;
       if (!scheduler.clock.is_virtual()) {
         scheduler.monitor.wake_for(scheduler.first_timer(timer_heap<traits>::never));
@@ -64563,7 +64576,7 @@ inline goroutine* first_goroutine(machine& m) noexcept {
   return find_work(m);
 }
 
-/// Whether another search would find something, or has to wait where nobody does.
+/// Whether another search would find something, or must wait in the poller, where no thread does.
 inline bool has_work_for_another(runtime_scheduler& scheduler) noexcept {
   return scheduler.has_queued_work() || scheduler.poller_is_wanted();
 }
@@ -64673,7 +64686,7 @@ inline void lay_down(host_thread& h) noexcept {
   if (gave) {
     scheduler.wake_processor();
   } else if (scheduler.poller.descriptors() != 0 && !scheduler.poll.somebody_sleeps()) {
-    scheduler.wake_m();  // somebody has to be there, for those that goroutines wait for here
+    scheduler.wake_m();  // an M must sleep in the poller: it has descriptors
   }
   if (when != timer_heap<traits>::never) {
     scheduler.wake_for_timer(when);
@@ -64687,7 +64700,7 @@ inline bool may_run_on(const machine& m, const goroutine& g) noexcept {
   return (g.flags & g_off_host) == 0 && ((g.flags & g_bound) == 0 || g.bound == &m);
 }
 
-/// It is somebody else's.
+/// Queues a goroutine that this host may not run where another thread takes it.
 inline void pass_on(machine& m, goroutine& g) noexcept {
   if ((g.flags & g_on_host) != 0) {
     ready_on_host(g);
@@ -64703,8 +64716,8 @@ inline goroutine* take_global_for_host(machine& m) noexcept {
                         : global.take([&](const goroutine& g) { return may_run_on(m, g); });
 }
 
-/// Half of what another P has queued, and its due timers, as a thief; runnext only for an M that
-/// was woken because nobody idles.
+/// Half of what another P has queued, and its due timers, as a thief; runnext only if the host spins:
+/// then it was woken because no P idled.
 inline goroutine* steal_for_host(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   const unsigned live = scheduler.ps.live();
@@ -64846,7 +64859,7 @@ inline std::size_t count_ready(runtime_scheduler& scheduler) noexcept {
   return n;
 }
 
-/// Runs what is ready now: a slice of each, if nobody else comes first. Returns how many slices.
+/// Runs what is ready now: a slice of each, unless another thread takes it first. Returns how many slices.
 inline std::size_t poll_host(host_thread& h) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
   const host_call call(h);
@@ -64919,9 +64932,9 @@ struct host_rest {
     }
     return true;
   }
-  /// Until when it may sleep, at most until `deadline`: if no thread sleeps in the poller, perhaps nobody
-  /// else sees to the timers of a P whose holder computes. Once it is registered: who arms one from here
-  /// on wakes a host.
+  /// Until when it may sleep, at most until `deadline`. If no thread sleeps in the poller, perhaps only this
+  /// host sees to the timers of a P whose holder computes. Call it once the host is registered: a thread
+  /// that arms a timer from then on wakes a host.
   static std::int64_t until(host_thread& h, std::int64_t deadline) noexcept {
     runtime_scheduler& scheduler = scheduler_of(h);
     return scheduler.poll.somebody_sleeps() ? deadline : scheduler.first_timer(deadline);
@@ -65254,10 +65267,10 @@ inline void* m_main(void* argument) noexcept {
 //              away if that does not help (retake.hpp)
 //   share      a P that has run others for long is asked for a turn of a background goroutine, and one
 //              that runs such a goroutine makes room sooner than others (background.hpp)
-//   timers     a busy P is told when one of its timers is due; an idle one is woken for it, too,
-//              unless somebody sleeps in the poller until then
-//   poller     if everybody has left it for goroutines that compute, an idle P goes there
-//              (leave_poller.hpp); if nobody can, the monitor looks itself after 10 ms
+//   timers     a busy P is asked to run its timers when one is due; an idle one is woken for it, too,
+//              unless a thread sleeps in the poller until then
+//   poller     if all threads have left it for goroutines that compute, an idle P goes there
+//              (leave_poller.hpp); if none can, the monitor polls itself after 10 ms
 //   rescue     an idle P is woken for a runnext that has waited for a whole round (ready.hpp)
 //              likewise for a half of a fork (fork.hpp), which is queued like a goroutine when no P
 //              has been idle for a time slice, and its owner has come to none meanwhile
@@ -65266,9 +65279,9 @@ inline void* m_main(void* argument) noexcept {
 //   deadlock   when all is idle, a look whether it can ever be otherwise (deadlock.hpp)
 //
 // Its rounds: 20 us apart while it finds something to do, doubling after 50 quiet ones up to 10 ms,
-// never beyond the next timer of a busy P; 1 ms at most for a second after it has found that everybody
+// never beyond the next timer of a busy P; 1 ms at most for a second after it has found that all threads
 // had left the poller. When every P has been idle for a round of the longest kind, it sleeps until a P
-// leaves the idle list: an idle runtime wakes nobody.
+// leaves the idle list: an idle runtime wakes no thread.
 #ifndef THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
 #define THRUM_DETAIL_SCHED_WATCH_MONITOR_HPP
 
@@ -65280,12 +65293,12 @@ inline void* m_main(void* argument) noexcept {
 // dead when at one moment
 //   - goroutines are alive, and every one of them is parked: no M runs, searches, is being started
 //     or is inside a blocking call
-//   - no timer is armed and nobody waits for a descriptor
+//   - no timer is armed and no goroutine waits for a descriptor
 //   - the process has no threads that might still do something: only Ms, the monitor, and the
 //     threads that wait in run()
 // A moment: the monitor looks whether all is quiet, counts the threads of the process, and looks
 // once more. If nothing has run in between, then what it counted was there while all was quiet; and
-// a thread that was gone by then cannot have readied anybody.
+// a thread that was gone by then cannot have readied a goroutine.
 //
 // What is not seen: two threads, one of them foreign, that wait for each other.
 //
@@ -65348,7 +65361,7 @@ inline bool main_lives(runtime_scheduler& scheduler) noexcept {
   constexpr goroutine_id first = 1;
   bool lives = false;
   scheduler.pool->for_each([&](goroutine& g) {
-    const g_status status = g.status.load(relaxed);  // relaxed: quiet, nobody changes it
+    const g_status status = g.status.load(relaxed);  // relaxed: quiet, no thread changes it
     lives = lives || (g.id == first && status != g_status::dead && status != g_status::idle);
   });
   return lives;
@@ -65399,7 +65412,7 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
 //   from either: by a signal from the one (preempt.hpp), without one from the other, whose call
 //   would fail with EINTR.
 //
-// Taking a P from a thread that blocks in a call that nobody announced
+// Taking a P from a thread that blocks in a call that its goroutine did not announce
 //   R1  retake = wanted; heavy fence, for the thread of this M alone
 //   R2  inside? it runs again: give up. Else it will see `wanted` before it enters
 //   R3  wanted -> decided; fails if it has entered and kept its P
@@ -65611,7 +65624,7 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
   }
   seen.changes = 0;
   sooner(next_look, now < allowed ? allowed : now + traits::blocked_ns);
-  // To interrupt a thread is to look at it: that comes first, and tells as much if it is not refused.
+  // An interrupt comes before a look: if the system does not refuse it, it tells as much.
   if (now >= allowed) {
     ask(p, now, since);
     if (scheduler_.config().interrupts && interrupt(m, most_tries)) {
@@ -65775,7 +65788,7 @@ class monitor {
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
   void look_at_reserve() noexcept;
 
-  /// Sends an idle P to the poller that everybody has left; polls when no thread has for 10 ms.
+  /// Sends an idle P to the poller that all threads have left; polls when no thread has for 10 ms.
   void look_at_poller(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
   void sleep_while_idle(liveness alive) noexcept;
@@ -65789,7 +65802,7 @@ class monitor {
     // After the plan was made; a thread that leaves the poller reads it after end_sleep.
     return !scheduler_.poll.somebody_sleeps();
   }
-  /// The same, and an idle P is there to run them.
+  /// Whether the timers of idle Ps need us, and an idle P is there to run them.
   bool others_can_run_timers() const noexcept {
     return scheduler_.idle.idle_ps() != 0 && nobody_waits_for_timers();
   }
@@ -65819,13 +65832,13 @@ class monitor {
 
   /// Looks at one P; true if something had to be done.
   bool look_at(processor& p, std::int64_t now) noexcept;
-  /// The P of a host, which nobody takes: see run/host_loop.hpp.
+  /// Looks at the P of a host, which no thread takes away: see run/host_loop.hpp.
   void look_at_host(host_thread& h, std::int64_t now) noexcept;
   /// What others can have of it.
   void relieve(processor& p, bool due) noexcept;
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
   bool look_at_runnext(processor& p) noexcept;
-  /// Whether something waits on a P, and somebody has looked for an idle one in vain.
+  /// Whether something waits on a P, and a thread has looked for an idle one in vain.
   bool is_wanted_elsewhere() noexcept {
     bool waits = false;
     if (scheduler_.idle.spinner_wanted()) {
@@ -65984,7 +65997,7 @@ inline void monitor::wait_for_round() noexcept {
   }
   scheduler_.monitor.plan(now + delay);
   scheduler_.for_each_live_p([&](processor& p) {
-    // A busy P's timers need us, and all if nobody sleeps in the poller.
+    // A busy P's timers need us; if no thread sleeps in the poller, those of all Ps do.
     // relaxed: a guess is enough
     if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
@@ -66016,7 +66029,7 @@ inline void monitor::sleep_while_idle(liveness alive) noexcept {
   }
   if (all && !scheduler_.has_forks() && !closing()) {
     if (alive == liveness::by_others) {
-      constexpr std::int64_t second = 1'000'000'000;  // nobody tells us when those others are gone
+      constexpr std::int64_t second = 1'000'000'000;  // the end of those threads is not reported
       static_cast<void>(scheduler_.monitor.sleep_for(second));
     } else {
       scheduler_.monitor.sleep();
@@ -66055,8 +66068,8 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const std::int64_t due_at = scheduler_.next_timer(p);
   const bool due = due_at <= now;
   if (due && scheduler_.idle.idle_ps() != 0) {
-    // An M that searches runs the due timers of every P. Of this one the thread in the poller may not
-    // know: a P whose M looks for work tells nobody of its timers, and may then find what computes.
+    // An M that searches runs the due timers of every P. The thread in the poller may not know this one:
+    // an M that looks for work announces no timers of its P, and may then find a CPU-bound goroutine.
     scheduler_.wake_for_timer(due_at);
   }
   if (status != p_status::running && status != p_status::syscall) {
@@ -66194,7 +66207,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
     p.seen.syscall_when = now;
     return false;
   }
-  // Nobody wants it: nothing is queued here, and others are there to take what may come.
+  // No thread needs this P: nothing is queued here, and others are there to take what may come.
   constexpr std::int64_t longest_ns = 10'000'000;
   if (p.queue.empty() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
       now - p.seen.syscall_when < longest_ns) {
@@ -66291,7 +66304,7 @@ inline bool monitor::look_at_forks(unsigned at, unsigned forking, std::int64_t n
 // Why it cannot deadlock: no thread has to be made for a lock holder to run again. A goroutine that
 // needs malloc's lock, held by another one in H5, blocks; the monitor takes its P (retake.hpp); the
 // M that gets the P finds the holder in the global queue. If there is no M at H2, the goroutine
-// keeps its P. One idle M more than needed is asked for each time, and nobody waits for it.
+// keeps its P. If no M is spare, H2 asks for one for the next time, and no thread waits for it.
 //
 // Which M: a system wakes a thread on the CPU where it went to sleep, even if that one is busy and
 // the one that we leave is idle, and may see it milliseconds later: ten loops on two CPUs lost 8 %.
@@ -66390,7 +66403,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
         here.slept = here.give_up(here.m);
         if (here.slept) {
           here.m.scheduler->wait_for_p(here.m);
-          // Here, as somebody may look at this frame until the freeze has ended.
+          // Here, as another thread may look at this frame until the freeze has ended.
           traits::light_fence();  // [fz.phase =] as in wait_if_frozen
           wait_while_frozen(here.m);
         }
@@ -66514,7 +66527,7 @@ inline bool hand_over(machine& m) noexcept {
   return true;
 }
 
-/// The same for a thread that lost its P while it blocked, and computes again. False: not now.
+/// H3 for a thread that lost its P while it blocked, and computes again. False: not now.
 inline bool stop_without_p(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   {
@@ -67001,7 +67014,7 @@ THRUM_OUT_OF_LINE void timer_channel::take_tick(chan_clock& clock, void* slot,
     self.when = no_deadline;
     return;
   }
-  // Ticks that nobody has taken are dropped.
+  // Ticks that no receiver has taken are dropped.
   const std::int64_t due = self.when + (now - self.when) / self.period_ * self.period_;
   self.when = due < latest_moment - self.period_ ? due + self.period_ : latest_moment;
 }
@@ -67205,7 +67218,7 @@ THRUM_OUT_OF_LINE bool context_node::close_as(context_cause cause, std::error_co
     walk_.store(&root, relaxed);
     told_ = told;
     has_functions_ = !functions_.empty();
-    // [cx.cause >] release: what we did before, and what it is told.
+    // [cx.cause >] release: what we did before, and told_.
     cause_.store(cause, release);
   }
   close();  // without the node's lock (CX3)
@@ -67320,8 +67333,7 @@ THRUM_OUT_OF_LINE void context_node::cancel(context_cause cause, std::error_code
 
 // ---- thrum/detail/context/node_watch.hpp ----
 //
-// Of what context/node.hpp declares, what others are told by: functions, deadlines that are watched,
-// stop tokens.
+// The part of context/node.hpp by which a node reaches others: functions, watched deadlines, stop tokens.
 #ifndef THRUM_DETAIL_CONTEXT_NODE_WATCH_HPP
 #define THRUM_DETAIL_CONTEXT_NODE_WATCH_HPP
 
@@ -67525,7 +67537,7 @@ THRUM_OUT_OF_LINE std::stop_token context_node::stop_token(watched how) {
     done = cause() != context_cause::none;
     if (done) {
       wait_for_walk_of_other(nullptr);
-      source.request_stop();  // nobody has its token yet
+      source.request_stop();  // no caller has its token yet
     }
     const section here;
     scoped guard(node_lock_);
@@ -67813,7 +67825,8 @@ class select_locks {
     return reinterpret_cast<std::uintptr_t>(core);
   }
 
-  /// By a heap, which needs no stack and no good luck: there may be thousands.
+  /// Sorts the channels and drops duplicates. By a heap, which needs no stack and no good luck: there may be
+  /// thousands.
   void sort_once_each() noexcept {
     for (std::size_t i = size_ / 2; i > 0;) {
       sift(--i, size_);
@@ -67878,7 +67891,7 @@ inline void link(const select_frame& frame, std::size_t i) noexcept {
 
 /// Links all points in an order by chance. Of several cases that wait for the same, the side that
 /// arrives takes the one in front: so each is as likely to stand there. The order lies in the slots
-/// of the points, which nobody looks at before the locks are released.
+/// of the points, at which no thread looks before the locks are released.
 THRUM_COLD inline void link_shuffled(machine* m, const select_frame& frame) noexcept {
   base::random by_clock(static_cast<std::uint64_t>(m == nullptr ? os::now() : 0));
   base::random& random = m != nullptr ? m->random : by_clock;
@@ -67922,7 +67935,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection_state& w
     reason = frame.operations[i]->polled ? wait_reason::select_ready : reason;
   }
   const wake_cause cause = sched::wait(here, waiting.self, locks, {reason, true, deadline});
-  waiting.self.cause.store(cause, relaxed);  // relaxed: nobody else looks any more
+  waiting.self.cause.store(cause, relaxed);  // relaxed: no other thread looks any more
   // relaxed: it has been won, and nothing changes it
   wait_point* const winner = waiting.winner.load(relaxed);
   for (std::size_t i = 0; i < frame.n; ++i) {
@@ -68132,7 +68145,7 @@ THRUM_OUT_OF_LINE runtime& context::current_runtime() {
 
 THRUM_OUT_OF_LINE context_call
 context::called_when_done(runtime& where, time_detail::func_timer_handle function) const {
-  const context of = node() != nullptr ? *this : with_cancel();  // which nobody cancels
+  const context of = node() != nullptr ? *this : with_cancel();  // the program cannot cancel it
   auto made = std::make_shared<context_detail::context_function>(std::move(function));
   of.node()->call_when_done(made, where.scheduler());
   return {of.node_, std::move(made)};
@@ -68472,7 +68485,7 @@ THRUM_OUT_OF_LINE void queue_word::wake_waiter(waiter& first, bool granted) noex
   wake(first);
 }
 
-/// Worth spinning for? Only if the owner may run meanwhile and nobody else waits for our processor.
+/// Whether to spin: only if the owner may run meanwhile and no other goroutine waits for our processor.
 inline bool may_spin(const section& here) noexcept {
   auto* const m = here.m();
   return m != nullptr && m->scheduler->procs() > m->scheduler->idle.idle_ps() + 1 &&
@@ -68512,7 +68525,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
     }
     if ((w & queue_word::starving) == 0 && spins < spin_rounds && sync_detail::may_spin(here)) {
       if (!awake && (w & queue_word::woken) == 0 && queue_word::head(w) != nullptr) {
-        // relaxed: only tells unlock that somebody is awake
+        // relaxed: only tells unlock that a waiter is awake
         awake = word.compare_exchange_weak(w, w | queue_word::woken, relaxed, relaxed);
       }
       for (int i = 0; i < spin_pauses; ++i) {
@@ -68881,7 +68894,7 @@ THRUM_OUT_OF_LINE task_group::~task_group() {
   // The members are cancelled themselves.
   const sched::uncancellable until_all_have_ended;
   if (!running_.wait_for(std::chrono::nanoseconds(0))) {
-    request_stop();  // an exception may be what brought us here, and nobody else will ask them
+    request_stop();  // an exception may have brought us here: no other call asks them
     running_.wait();
   }
   if (context_.has_value()) {
@@ -69327,7 +69340,7 @@ THRUM_OUT_OF_LINE void file::take_over(os::handle fd, bool own, std::error_code&
   }
   error.clear();
   descriptor_ = descriptor(fd, error);
-  // relaxed: nobody else knows the file
+  // relaxed: no other thread has the file yet
   waits_.store(kind_.may_wait, std::memory_order_relaxed);
   shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
 }
@@ -69587,7 +69600,7 @@ THRUM_OUT_OF_LINE os::io_result file::write_all_v(
     if (left.count == 0) {
       return 0;
     }
-    // Of a file in a mode that is not ours, as much as write_some knows not to wait for.
+    // If the file keeps a blocking mode that is not ours, write_some() writes without waiting.
     const bool is_careful = shared_ && waits();
     const os::io_result n =
         is_careful ? write_some(fd, left.first()) : os::write_pieces(fd, left.parts, left.count);
@@ -69625,7 +69638,7 @@ THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
   path_ = std::move(other.path_);
   kind_ = other.kind_;
   shared_ = other.shared_;
-  // relaxed: nobody else uses either
+  // relaxed: no other thread uses either
   waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   return *this;
 }
@@ -69716,7 +69729,7 @@ THRUM_OUT_OF_LINE file standard_error(std::error_code& error) {
 // ---- thrum/detail/io/path_text.hpp ----
 //
 // Texts of paths, which are UTF-8 on every system here. For definitions: <filesystem> would do it, too,
-// and costs whoever includes it more than all the rest of io.
+// but including it costs more than all the rest of io.
 #ifndef THRUM_DETAIL_IO_PATH_TEXT_HPP
 #define THRUM_DETAIL_IO_PATH_TEXT_HPP
 
@@ -70112,7 +70125,7 @@ std::error_code child_process::unless_reaped(Call call) noexcept {
 
 THRUM_OUT_OF_LINE bool child_process::end() noexcept {
   if (parent_ != os::own_process()) {
-    return true;  // nor is the lock ours: somebody may have held it in the fork
+    return true;  // takes no lock: another thread may have held it in the fork
   }
   return blocking([&] {
     const std::lock_guard guard(lock_);
@@ -70474,15 +70487,15 @@ THRUM_COLD THRUM_OUT_OF_LINE void pseudo_terminal::fail(const std::error_code& e
 #if defined(THRUM_IO_PROCESS_HPP) && THRUM_BODIES
 // ---- thrum/detail/io/detached_children.hpp ----
 //
-// Child processes that nobody waits for, and that are to leave no zombie.
+// Detached child processes: the program does not wait for them, and they leave no zombie.
 //
-// A thread of the process sleeps until one of them ends, and reaps it: not a goroutine, since they
-// belong to no runtime and outlive each; not SIGCHLD, whose handler belongs to the program. It is
-// there while there are such children. Starting and detaching one costs the same however many
-// there are.
+// While there are such children, one thread of the process sleeps until one of them ends, and reaps
+// it. It is no goroutine, since the children belong to no runtime and outlive each. It does not use
+// SIGCHLD, whose handler belongs to the program. Starting and detaching one costs the same however
+// many there are.
 //
-// A child without a pidfd, and one that has ended but is held by a debugger, is looked at in
-// intervals. After fork() they are not the new process's children: it forgets them.
+// The thread looks in intervals at a child without a pidfd, and at one that has ended but is held by
+// a debugger. After fork() they are not the new process's children: it forgets them.
 #ifndef THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
 #define THRUM_DETAIL_IO_DETACHED_CHILDREN_HPP
 
@@ -71118,7 +71131,7 @@ THRUM_OUT_OF_LINE exec_result exec_waiting(const std::vector<std::string>& argum
       result.status = child.wait_or_stop(time_point::min(), how.grace, error);
       error = error && error != errc::deadline_exceeded ? error : why;
     }
-    child.in().close();  // nobody reads what is left
+    child.in().close();  // the program has ended: it reads no more
     const std::int64_t now = sched::traits::now();
     const std::int64_t grace = how.grace.count();
     read_until(grace < sched::no_deadline - now ? now + grace : sched::no_deadline);
@@ -71180,9 +71193,9 @@ struct file_watch_state {
   mutex lock;
   // -- under the lock --
   std::vector<watched_path> paths;  // by the numbers of watches, which mostly grow
-  // What the last look at the system has brought; from `at` on nobody has taken it yet. It is copied
-  // as it came: a copy needs no memory, and the look is in a turn of the descriptor, in which nothing
-  // may throw.
+  // What the last look at the system has brought; from `at` on no caller has taken it yet. It is copied as
+  // it came: a copy needs no memory, and the look is in a turn of the descriptor, in which nothing may
+  // throw.
   alignas(8) std::byte told[room] = {};
   const std::byte* at = told;
   const std::byte* end = told;
@@ -71197,7 +71210,7 @@ struct file_watch_state {
   bool has(std::vector<watched_path>::iterator place, int number) const {
     return place != paths.end() && place->number == number;
   }
-  /// Asks the system for changes, if there are none that nobody has taken yet. As the call of a
+  /// Asks the system for changes, unless some are left that no caller has taken yet. As the call of a
   /// descriptor; another caller may have brought some while this one waited for its turn.
   os::io_result look(os::handle fd) noexcept {
     if (at == end) {
@@ -71308,7 +71321,7 @@ THRUM_OUT_OF_LINE void file_watch::add(const std::string& path) {
 THRUM_OUT_OF_LINE void file_watch::add(const std::string& path, std::error_code& error) {
   os::io_result number = state_ ? os::io_result{os::invalid} : os::bad_handle;
   if (state_ && path.find('\0') == std::string::npos) {
-    // Before anybody can take a change of it, its path is known.
+    // The lock: its path is known before a caller can take a change of it.
     const std::lock_guard guard(state_->lock);
     number = blocking([&] {
       return state_->descriptor.use(
@@ -71476,7 +71489,7 @@ THRUM_OUT_OF_LINE memory_flow::status memory_flow::read_step(std::span<std::byte
     return after(self.wait({sched::wait_reason::memory_pipe_read, true, deadline.until()}),
                  deadline);
   }
-  if (!offer_.empty()) {  // whoever was told of it and has not taken it passes that on
+  if (!offer_.empty()) {  // a reader that leaves bytes wakes the next reader
     released.push_back(readers_.pop(sched::wake_cause::notified));
   }
   lock_.unlock();
@@ -71709,12 +71722,12 @@ THRUM_COLD THRUM_OUT_OF_LINE void memory_pipe_end::fail(const std::error_code& e
 #if defined(THRUM_IO_ON_READY_HPP) && THRUM_BODIES
 // ---- thrum/detail/sched/io/poll_watch.hpp ----
 //
-// Being told when a descriptor is ready, without waiting for it: what a select does that has other
+// Learning when a descriptor is ready, without waiting for it: what a select does that has other
 // cases besides.
 //
-// The point that is told stands beside the user of a descriptor and takes no turn: an event is told
-// to both. Of a descriptor that is not ours it stands among the waiters, and one event tells all of
-// them: the poller is asked for one at a time, so those that it was not for begin again
+// The watcher's point is linked beside the user of a descriptor and takes no turn: an event reaches
+// both. If the descriptor is not ours, the point is linked among the waiters, and one event reaches all
+// of them: the poller is asked for one at a time, so those that it was not for begin again
 // (wake_cause::retry).
 //
 // No lost edge: the point is linked first, and then the system is asked.
@@ -71736,11 +71749,11 @@ struct poll_watch {
     unknown,  // not ready, and no poller knows the descriptor: look again
   };
 
-  /// Of a descriptor of ours, which stays alive until end(). Unless `ready`, the point's deadline is
+  /// Watches a descriptor of ours, which stays alive until end(). Unless `ready`, the point's deadline is
   /// the side's.
   static outcome begin(poll_desc& d, io_side which, foreign_point& point) noexcept;
 
-  /// Of one that is not; `d` is kept for its number.
+  /// Watches a descriptor that is not ours; `d` is kept for its number.
   static outcome begin_foreign(poll_desc& d, os::handle fd, io_side which,
                                foreign_point& point) noexcept;
 
@@ -73355,7 +73368,7 @@ THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
     if (seen < 0) {
       return seen;
     }
-    // In case somebody else takes it first.
+    // blocking(): another reader of the file may take it first.
     const os::io_result got = blocking([&] { return os::read(file, piece.data(), piece.size()); });
     if (got != os::would_block) {
       return got;
@@ -73505,7 +73518,7 @@ THRUM_OUT_OF_LINE os::io_result conn::read_some_v(std::span<const std::span<std:
 
 THRUM_OUT_OF_LINE os::io_result conn::write_all_v(
     std::span<const std::span<const std::byte>> pieces, std::size_t& done) {
-  if (other_) {  // as one: whoever writes has the turn until all is written
+  if (other_) {  // as one: a writer has the turn until all is written
     std::vector<std::byte> all;
     for (const std::span<const std::byte> each : pieces) {
       all.insert(all.end(), each.begin(), each.end());
@@ -73648,7 +73661,7 @@ THRUM_OUT_OF_LINE std::cv_status condition_variable::wait_until_ns(std::unique_l
   }
   const sched::wake_cause cause = wait_unlocked(*lock.mutex(), deadline);
   if constexpr (!THRUM_EXCEPTIONS) {
-    // It ends where it stands, and nobody would unlock for it.
+    // The goroutine ends right here, and no destructor would unlock for it.
     sched::exit_if_cancelled(cause);
   }
   lock.mutex()->lock();
@@ -73688,8 +73701,8 @@ THRUM_OUT_OF_LINE sched::wake_cause condition_variable::wait_unlocked(
 //
 // The parts
 //   A look-up is one question and, later, its answer. A caller that asks what another one is asking
-//   already shares that look-up. All askers and the thread that works on it own it together, so
-//   nobody's end can take it from the others.
+//   already shares that look-up. All askers and the thread that works on it own it together, so an
+//   owner that ends does not take it from the others.
 //   The threads take look-ups from a queue, in the order in which they came. There is one for each
 //   look-up up to a limit. One that finds the queue empty waits for a moment (a name of /etc/hosts
 //   takes 3 us, and a thread for it 30 to 60), and ends: so a runtime can still see that nothing
@@ -73772,13 +73785,13 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
  private:
   friend class basic_look_ups<System>;
 
-  /// By one thread.
+  /// Asks the system's resolver. Called by one thread.
   void work() noexcept {
     const char* const service = question_.c_str() + question_.find('\0') + 1;
     returned_ = System::ask(question_.c_str(), *service != '\0' ? service : nullptr, &list_);
     cause_ = os::resolver_cause(returned_);
     if (returned_ != 0) {
-      list_ = nullptr;  // nobody says what stands there after a failure
+      list_ = nullptr;  // undefined after a failure
     }
   }
 
@@ -73982,7 +73995,7 @@ class basic_look_ups {
   condition_variable changed_;  // for threads: there is something in the queue
   // -- under the mutex --
   std::unordered_map<std::string, std::shared_ptr<look_up>> known_;  // not answered yet
-  base::intrusive_list<look_up> queue_;  // those of them that nobody works on
+  base::intrusive_list<look_up> queue_;  // those of them that no thread works on
   std::size_t queued_ = 0;               // its size
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;  // of these, that wait for the queue
@@ -74172,8 +74185,8 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text) {
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
-/// By which others end a dial that is under way: it fails with deadline_exceeded, and so do those
-/// that follow with the same one.
+/// Ends a dial that is under way, on behalf of another goroutine: the dial fails with deadline_exceeded,
+/// and so do later dials with the same dial_end.
 class dial_end {
  public:
   /// While a socket connects.
@@ -74185,7 +74198,7 @@ class dial_end {
         of_->connecting(&socket, nullptr);
       }
     }
-    /// The same for one of another network.
+    /// `of` may be null. While this exists, end() ends `other`, a dial in another network.
     scope(dial_end* of, other_dial& other) : of_(of) {
       if (of_ != nullptr) {
         of_->connecting(nullptr, &other);
@@ -74310,8 +74323,8 @@ inline time_point now_of_deadlines() noexcept {
 inline conn dial_one(const endpoint& where, const endpoint& local, time_point deadline,
                      std::error_code& error, dial_end* ended = nullptr) {
   conn made = dial_once(where, local, deadline, error, ended);
-  // If nobody listens, and the system chooses the very port for our end, TCP connects the socket
-  // with itself. While that lives, the next try gets another port, and its answer.
+  // If no socket listens, and the system chooses the very port for our end, TCP connects the socket with
+  // itself. While that connection lives, the next try gets another port, and its answer.
   if (!error && is_internet(where) && made.local() == made.remote()) {
     made = dial_once(where, local, deadline, error, ended);
   }
@@ -74378,8 +74391,8 @@ class dial_race {
     std::error_code error;
   };
 
-  /// There is room for all outcomes: a try that is too late leaves its connection in a channel
-  /// that nobody reads any more, and is closed with it.
+  /// There is room for all outcomes: a try that is too late leaves its connection in a channel that has no
+  /// receiver any more. The connection is closed with the channel.
   explicit dial_race(std::size_t tries) : outcomes_(tries) { ends_.reserve(tries); }
   dial_race(const dial_race&) = delete;
   dial_race& operator=(const dial_race&) = delete;
@@ -74411,7 +74424,7 @@ class dial_race {
  private:
   void start_try(const endpoint& where, const endpoint& local, time_point deadline) {
     const auto& ended = ends_.emplace_back(std::make_shared<dial_end>());
-    // Nobody waits for a try: what it needs of the caller's network, which may be gone when it begins,
+    // No caller waits for a try: what it needs of the caller's network, which may be gone when it begins,
     // goes with it.
     base::owner<other_dial> begun;
     if (network* const other = network_of_caller()) {
@@ -74779,7 +74792,7 @@ THRUM_OUT_OF_LINE void listener::close() noexcept {
   if (other_) {
     other_->close();
   }
-  // Before the socket: where nobody answers any more, a successor makes a file of its own.
+  // Before the socket: once no socket answers, a successor makes a file of its own.
   socket_.close([this] { name_.remove_file(); });
 }
 
@@ -75457,7 +75470,7 @@ THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_func
     return instead ? make(*instead, attach, error, how) : udp_socket();
   }
   const os::handle fd = result.native_handle();
-  // Nobody has asked for these: without them it is a socket that can do less.
+  // The caller has not asked for these: if the system refuses them, the socket can do less.
   if (net_detail::is_internet(where)) {
     os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
   }
@@ -76033,7 +76046,7 @@ THRUM_OUT_OF_LINE void shared_mutex::settle_locked(bool readers_first,
   std::uint64_t n = 0;                       // readers that wait, once they are counted
   for (;;) {
     if (nobody_waits()) {
-      // relaxed: nobody is left to be told
+      // relaxed: no waiter is left to publish to
       if (word_.compare_exchange_weak(word, word & ~queued, relaxed, relaxed)) {
         return;
       }
@@ -76230,7 +76243,7 @@ THRUM_OUT_OF_LINE void run_bubble(const testing::bubble_options& how, void (*cal
   using state = virtual_clock::state;
   traits::virtual_now().store(&now_here, relaxed);  // relaxed: always the same value
   virtual_clock clock;
-  clock.now.store(os::now(), relaxed);  // relaxed: nobody knows it yet
+  clock.now.store(os::now(), relaxed);  // relaxed: no other thread knows it yet
   clock.seed = how.seed ? *how.seed : choose_seed();
   options settings = how.runtime;
   settings.procs = settings.procs == 0 ? 1 : settings.procs;
@@ -76298,20 +76311,20 @@ THRUM_OUT_OF_LINE time_point now() noexcept {
 // ---- thrum/detail/testing/fake_datagrams.hpp ----
 //
 // The datagram sockets of a fake_net. A datagram goes to the socket that is bound to its target when it
-// arrives; as that is found out when somebody looks, everybody who changes what is bound, or cuts a
-// link, delivers first.
+// arrives. Datagrams are delivered only when a receiver looks, so a caller that binds or closes a
+// socket, or cuts a link, delivers first.
 #ifndef THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 #define THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 
 // ---- thrum/detail/testing/fake_world.hpp ----
 //
-// What a fake_net is made of: hosts, the links between them, and who listens where.
+// What a fake_net is made of: hosts, the links between them, and the listeners.
 //
-// No goroutine moves packets. Whoever sends one decides at once, by the link and by chance, when it
-// arrives; the receiver finds it with that moment and waits for it. So time passes only where somebody
-// waits for something, and nothing is left to do when nobody does.
+// No goroutine moves packets. The sender decides at once, by the link and by chance, when a packet
+// arrives. The receiver finds that moment with the packet and waits for it. So time passes only while
+// a goroutine waits, and if none waits, nothing is left to do.
 //
-// All state is under one lock, which nobody holds while he waits for time.
+// All state is under one lock, which no goroutine holds while it waits for time.
 #ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 #define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
@@ -76411,7 +76424,7 @@ struct fake_host {
   static constexpr std::uint16_t first_port = 49152;
 };
 
-/// From one host to another.
+/// The link from one host to another, in this direction.
 struct fake_path {
   testing::fake_link how;
   time_point free_at{};  // when the last packet has left
@@ -76503,7 +76516,7 @@ class fake_world final : public net_detail::network,
     return own;
   }
 
-  /// A port of a host that nobody has.
+  /// A port of the host that no socket and no listener has.
   std::uint16_t free_port(host_number host);
 
   fake_path& path(host_number from, host_number to) {
@@ -76773,9 +76786,9 @@ class fake_datagrams final : public net_detail::other_datagrams {
 // The streams of a fake_net: connections. How they are made is in fake_dial.hpp, how packets travel in
 // fake_world.hpp.
 //
-// A direction is a queue of segments, each with the moment at which it arrives. Those on a link that is
-// cut are held: their moment is never, until heal() gives them another. What is told of an end is a
-// moment, too: from which on it has been reset, or has given up.
+// A direction is a queue of segments, each with the moment at which it arrives. Segments on a cut
+// link are held: their moment is never, until heal() gives them another. The failures of an end are
+// moments, too: from then on it has been reset, or has given up.
 //
 // A close never fails, so the segment that tells of it is there from the beginning.
 #ifndef THRUM_DETAIL_TESTING_FAKE_STREAM_HPP
@@ -76822,7 +76835,7 @@ class fake_connection {
     bool is_closed = false;
     bool resets = false;      // when it is closed
     bool reads_end = false;   // its reading was shut down
-    bool has_writer = false;  // somebody has the turn
+    bool has_writer = false;  // a writer has the turn
     time_point reset_at = time_point::max();
     time_point gives_up_at = time_point::max();
     time_point read_deadline = time_point::max();
@@ -77902,15 +77915,15 @@ THRUM_OUT_OF_LINE time_detail::timer_channel& ticker::core(const char* error) co
 //   their way; so many bytes as fake_net_options::buffer may be under way or unread. One that is lost
 //   arrives later, by 200 ms and a round trip, then by twice as much: nothing is lost for the reader. Where
 //   a link is cut, segments wait for heal(), and the writer gives up after fake_net_options::give_up.
-//   Making a connection takes a round trip, and is tried again after 1, 2, 4 s and so on. A close is told
-//   to the peer as TCP would: by an end if all was read, else by a reset.
+//   Making a connection takes a round trip, and is tried again after 1, 2, 4 s and so on. A close ends the
+//   peer's stream as with TCP: by an end if all was read, else by a reset.
 //
 // Datagrams
 //   get lost, come twice, overtake each other, or go to a socket that is bound by then. No errors come
-//   back for those that nobody gets. Sockets hold 208 KiB each.
+//   back for datagrams that no socket gets. Sockets hold 208 KiB each.
 //
-// Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else it is included by
-// itself.
+// Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else a test includes
+// it by itself.
 //
 // What is not simulated: congestion, keep-alive, multicast, broadcast, file descriptors (native_handle()
 // gives none, so code that hands them to other libraries gets bad_file_descriptor; and a select chooses
@@ -78016,20 +78029,21 @@ class fake_net {
     });
   }
 
-  /// From now on packets between these hosts travel so, in both directions; what is under way goes on.
+  /// Sets how packets between these hosts travel from now on, in both directions; what is under way goes
+  /// on.
   void set_link(std::string_view one, std::string_view other, const fake_link& how);
-  /// The same for one direction.
+  /// As set_link, in the direction from `from` to `to` only.
   void set_link_one_way(std::string_view from, std::string_view to, const fake_link& how);
 
   /// Nothing gets from one to the other from now on, nor back, and what is under way is lost.
   void cut(std::string_view one, std::string_view other);
-  /// The same for one direction.
+  /// As cut, in the direction from `from` to `to` only.
   void cut_one_way(std::string_view from, std::string_view to);
   /// cut() between each of some hosts and each of others.
   void partition(const std::vector<std::string>& some, const std::vector<std::string>& others);
   /// Ends what cut() has begun, in both directions; streams go on.
   void heal(std::string_view one, std::string_view other);
-  /// The same for all hosts.
+  /// As heal(one, other), between all hosts.
   void heal();
 
   /// What went over it up to now.
@@ -78065,20 +78079,20 @@ class fake_net {
 // ---- thrum/detail/testing/fake_datagrams.hpp ----
 //
 // The datagram sockets of a fake_net. A datagram goes to the socket that is bound to its target when it
-// arrives; as that is found out when somebody looks, everybody who changes what is bound, or cuts a
-// link, delivers first.
+// arrives. Datagrams are delivered only when a receiver looks, so a caller that binds or closes a
+// socket, or cuts a link, delivers first.
 #ifndef THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 #define THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 
 // ---- thrum/detail/testing/fake_world.hpp ----
 //
-// What a fake_net is made of: hosts, the links between them, and who listens where.
+// What a fake_net is made of: hosts, the links between them, and the listeners.
 //
-// No goroutine moves packets. Whoever sends one decides at once, by the link and by chance, when it
-// arrives; the receiver finds it with that moment and waits for it. So time passes only where somebody
-// waits for something, and nothing is left to do when nobody does.
+// No goroutine moves packets. The sender decides at once, by the link and by chance, when a packet
+// arrives. The receiver finds that moment with the packet and waits for it. So time passes only while
+// a goroutine waits, and if none waits, nothing is left to do.
 //
-// All state is under one lock, which nobody holds while he waits for time.
+// All state is under one lock, which no goroutine holds while it waits for time.
 #ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 #define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
@@ -78131,7 +78145,7 @@ struct fake_host {
   static constexpr std::uint16_t first_port = 49152;
 };
 
-/// From one host to another.
+/// The link from one host to another, in this direction.
 struct fake_path {
   testing::fake_link how;
   time_point free_at{};  // when the last packet has left
@@ -78223,7 +78237,7 @@ class fake_world final : public net_detail::network,
     return own;
   }
 
-  /// A port of a host that nobody has.
+  /// A port of the host that no socket and no listener has.
   std::uint16_t free_port(host_number host);
 
   fake_path& path(host_number from, host_number to) {
@@ -78493,9 +78507,9 @@ class fake_datagrams final : public net_detail::other_datagrams {
 // The streams of a fake_net: connections. How they are made is in fake_dial.hpp, how packets travel in
 // fake_world.hpp.
 //
-// A direction is a queue of segments, each with the moment at which it arrives. Those on a link that is
-// cut are held: their moment is never, until heal() gives them another. What is told of an end is a
-// moment, too: from which on it has been reset, or has given up.
+// A direction is a queue of segments, each with the moment at which it arrives. Segments on a cut
+// link are held: their moment is never, until heal() gives them another. The failures of an end are
+// moments, too: from then on it has been reset, or has given up.
 //
 // A close never fails, so the segment that tells of it is there from the beginning.
 #ifndef THRUM_DETAIL_TESTING_FAKE_STREAM_HPP
@@ -78542,7 +78556,7 @@ class fake_connection {
     bool is_closed = false;
     bool resets = false;      // when it is closed
     bool reads_end = false;   // its reading was shut down
-    bool has_writer = false;  // somebody has the turn
+    bool has_writer = false;  // a writer has the turn
     time_point reset_at = time_point::max();
     time_point gives_up_at = time_point::max();
     time_point read_deadline = time_point::max();
