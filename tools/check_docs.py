@@ -22,7 +22,7 @@ import sys
 root = pathlib.Path(__file__).resolve().parent.parent
 # `[text](target)`, not inside code; a picture's, too.
 LINK = re.compile(r"!?\[((?:[^][]|\[[^][]*\])*)\]\(([^()\s]+)\)")
-README_LINES = 350
+README_LINES = 200
 BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"
 # Rows of docs/performance.md that the README has, with its 2 processors.
 ROWS = ["spawn one, join it", "spawn 1,000", "yield among 1,000", "yield among 1,000,000", "ping-pong", "unbuffered channel",
