@@ -225,7 +225,7 @@ TEST_CASE("io CopyN: a copy of a limited stream takes so much, and leaves the re
   CHECK(rest.left() == 5);  // that the stream has ended too early
 }
 
-TEST_CASE("io CopyReadErrWriteErr: of two errors that one which comes first is told") {
+TEST_CASE("io CopyReadErrWriteErr: copy reports the first of two errors") {
   scripted_source source{"a", std::errc::io_error};
   recording_sink sink;
   sink.room = 0;

@@ -395,7 +395,7 @@ TEST_CASE("a context that a wait was given goes with its last handle, and leaves
   });
 }
 
-TEST_CASE("a group below a context is told of its deadline, though nobody else looks") {
+TEST_CASE("the deadline of a context stops a group below it without another look at the context") {
   bubble([] {
     const auto begin = thrum::testing::now();
     thrum::task_group group(context::background().with_timeout(1h));

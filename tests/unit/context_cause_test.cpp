@@ -391,7 +391,7 @@ TEST_CASE("AfterFuncCalledAsynchronously: the cancel does not wait for the funct
     const context c = context::background().with_cancel();
     const thrum::chan<void> hands(0);
     c.after_func([hands] { hands.send(); });
-    c.cancel();  // returns, though nobody has received
+    c.cancel();  // returns before a receiver has come
     CHECK(hands.recv());
   });
 }

@@ -310,7 +310,7 @@ TEST_CASE("a foreign thread gets the result of what it has spawned on the runtim
             .join() == 7);
 }
 
-TEST_CASE("attributes in any form name a goroutine that a runtime is told to start") {
+TEST_CASE("attributes in any form name a goroutine that runtime::go starts") {
   thrum::runtime where;
   thrum::chan<std::string> seen(1);
   const auto tell = [seen](const std::string& more) {
@@ -331,7 +331,7 @@ TEST_CASE("attributes in any form name a goroutine that a runtime is told to sta
   CHECK(seen.recv() == "elsewhere?");
 }
 
-TEST_CASE("attributes in any form name a goroutine that a runtime is told to spawn") {
+TEST_CASE("attributes in any form name a goroutine that runtime::spawn starts") {
   thrum::runtime where;
   const auto name = [](const std::string& more) {
     return std::string(thrum::this_goroutine::name()) + more;

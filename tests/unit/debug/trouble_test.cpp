@@ -81,7 +81,7 @@ TEST_CASE("exit under live goroutines does not crash, keeps the status and loses
 
 #if !defined(_WIN32)  // there is no fork, and no SIGQUIT
 
-TEST_CASE("a child process that uses its parent's runtime is told so, and exec works") {
+TEST_CASE("a child process that uses its parent's runtime ends with a report, and exec works") {
   check_programs({{"fork_and_use",
                    0,
                    nullptr,

@@ -180,7 +180,7 @@ TEST_CASE("an error of a pipe names the operation, and a code says the same") {
   });
 }
 
-TEST_CASE("a write that waits for room in a pipe fails when nobody reads any more") {
+TEST_CASE("a write that waits for room in a pipe fails when the reader closes") {
   with_runtime([] {
     io::pipe p;
     auto writer =

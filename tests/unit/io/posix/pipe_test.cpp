@@ -44,7 +44,7 @@ bool is_pending(int signal) {
 
 }  // namespace
 
-TEST_CASE("writing to a pipe that nobody reads any more is an error, not a signal") {
+TEST_CASE("writing to a pipe without a reader is an error, not a signal") {
   const auto check = [] {
     io::pipe p;
     p.close_read();
