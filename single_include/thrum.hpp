@@ -8488,7 +8488,7 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 // ---- thrum/detail/sched/run/wait_point.hpp ----
 //
-// What waits: a parked goroutine or a blocked OS thread behind one small type.
+// A waiter: a parked goroutine or a blocked OS thread behind one small type.
 //
 // Purpose
 //   Every primitive keeps lists of wait points and never asks what is behind one. A wait point
@@ -8500,9 +8500,9 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 //   W3 a thread that has something for it unlinks it under the object's lock, settles it, unlocks,
 //      and calls wake()
 //   W4 it runs again
-//   Besides W3 two others may end a wait: its timer and the shutdown of its runtime.
-//   Both call `withdraw`, which unlinks the point under the object's lock if it is still linked. So
-//   one of them wins, under that lock.
+//   Besides W3 three others may end a wait: its timer, a stop (stop_watch.hpp), and the shutdown of
+//   its runtime. Each calls `withdraw`, which unlinks the point under the object's lock if it is still
+//   linked. So one of them wins, under that lock.
 //
 // What keeps the object alive while another thread withdraws a point from it
 //   The point is linked: the object has a waiter. From W3 on the object may be destroyed, although
@@ -8512,6 +8512,7 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 //
 // What keeps a wait point alive while another thread withdraws it
 //   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
+//   A stop: before W4 goes on, the waiter waits until the stop_watch's word is `told`.
 //   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
 //   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
 //   shutdown's lock if it sees the announcement. By this pair of fences, too, a goroutine that parks
