@@ -22,6 +22,7 @@
 // Try it with: http_server . & curl -i http://127.0.0.1:8080/README.md
 
 #include <thrum.hpp>
+#include <thrum/sync/pool.hpp>
 
 #include "http/request_parser.hpp"
 #include "http/served_file.hpp"

@@ -5,6 +5,7 @@
 // which were served before a first interval had passed.
 
 #include <thrum.hpp>
+#include <thrum/time/rate_limiter.hpp>
 
 #include <chrono>
 #include <cstdio>

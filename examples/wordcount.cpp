@@ -20,6 +20,7 @@
 // descriptors.
 
 #include <thrum.hpp>
+#include <thrum/sync/pool.hpp>
 
 #include "process_limits.hpp"
 #include "word_tally.hpp"

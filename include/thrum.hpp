@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// thrum: Go's scheduler for C++. This is the one header to include; it holds no code.
+// thrum: Go's scheduler for C++. This is the header to include; it holds no code. docs/names.md lists the public
+// headers that stand beside it.
 //
 // The map of the house, from the top. A file includes its own floor and those below it.
 //
 //   7   net/, io/            connections, listeners, datagrams; files, pipes, processes
 //   6e  context.hpp, group.hpp                           cancellation along a tree
 //   6d  time.hpp, time/       sleep, timer, ticker, after
-//   6f  testing/              bubble                     deterministic time
+//   6f  testing/              bubble                     deterministic time (not in this header)
 //   6c  select.hpp, select/   engine, cases              waiting for one of several
 //   6b  chan.hpp, chan/       base, core, handle         channels
 //   6a  sync/                 mutex, semaphore, ...      synchronisation
@@ -36,7 +37,6 @@
 #include <thrum/errc.hpp>
 #include <thrum/errno.hpp>
 #include <thrum/fork_join.hpp>
-#include <thrum/generator.hpp>
 #include <thrum/go.hpp>
 #include <thrum/goroutine_local.hpp>
 #include <thrum/group.hpp>
@@ -44,20 +44,16 @@
 #include <thrum/io/buffered_writer.hpp>
 #include <thrum/io/copy.hpp>
 #include <thrum/io/descriptor.hpp>
-#include <thrum/io/directory.hpp>
 #include <thrum/io/exec.hpp>
 #include <thrum/io/file.hpp>
-#include <thrum/io/file_watch.hpp>
 #include <thrum/io/limited.hpp>
 #include <thrum/io/memory_pipe.hpp>
 #include <thrum/io/on_ready.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/process.hpp>
-#include <thrum/io/pseudo_terminal.hpp>
 #include <thrum/io/signal_set.hpp>
 #include <thrum/io/stream.hpp>
 #include <thrum/io/tee.hpp>
-#include <thrum/io/temporary.hpp>
 #include <thrum/io/wait.hpp>
 #include <thrum/io/whole_file.hpp>
 #include <thrum/join_handle.hpp>
@@ -85,17 +81,9 @@
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/once.hpp>
 #include <thrum/sync/once_value.hpp>
-#include <thrum/sync/pool.hpp>
-#include <thrum/sync/recursive_mutex.hpp>
 #include <thrum/sync/semaphore.hpp>
 #include <thrum/sync/shared_mutex.hpp>
-#include <thrum/sync/singleflight.hpp>
 #include <thrum/sync/wait_group.hpp>
-#include <thrum/sync/weighted_semaphore.hpp>
-#include <thrum/testing/bubble.hpp>
-#ifdef THRUM_FAKE_NET
-#include <thrum/testing/fake_net.hpp>
-#endif
 #include <thrum/this_goroutine.hpp>
 #include <thrum/thread_lock.hpp>
 #include <thrum/time.hpp>

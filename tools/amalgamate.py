@@ -44,6 +44,19 @@ HEAD = """\
 #define THRUM_BODIES 1
 #endif
 """
+# Public headers that are not in thrum.hpp; HEADERS_HERE stands for them.
+BESIDE = """
+#if THRUM_REQUIREMENTS_MET
+#include <thrum/detail/base/put_macros_aside.hpp>
+//
+HEADERS_HERE
+#ifdef THRUM_FAKE_NET
+#include <thrum/testing/fake_net.hpp>
+#endif
+//
+#include <thrum/detail/base/put_macros_back.hpp>
+#endif
+"""
 # The other end of the file; BODIES_HERE stands for what was put aside.
 IMPLEMENTATION = """
 // ==== the implementation ===========================================================================
@@ -202,12 +215,15 @@ def amalgamate():
                        for part in ("MAJOR", "MINOR", "PATCH"))
     amalgam = Amalgam()
     amalgam.add("thrum.hpp", Conditions())
+    beside = re.findall(r"^#include <thrum/(?!detail|testing/fake_net).*>", (
+        INCLUDE / "thrum/implementation.hpp").read_text(), re.M)
+    amalgam.add_lines("", BESIDE.replace("HEADERS_HERE", "\n".join(beside)).splitlines(), (), Conditions())
     met = Conditions(others=frozenset(["THRUM_REQUIREMENTS_MET"]))
     interface = {name for name in amalgam.under if amalgam.stands(name, met)}
     stack = []
     before, after = IMPLEMENTATION.split("BODIES_HERE")
     amalgam.add_lines("", before.splitlines(), (), Conditions(), stack)
-    amalgam.add_bodies("thrum.hpp", met.and_if("THRUM_TEMPLATE_BODIES"))
+    amalgam.add_bodies("thrum/implementation.hpp", met.and_if("THRUM_TEMPLATE_BODIES"))
     amalgam.add_lines("", after.splitlines(), (), Conditions(), stack)
     body = "\n".join(without_licences(amalgam.out)) + "\n"
     return HEAD.format(version=version) + "\n" + re.sub(r"\n{3,}", "\n\n", body), interface

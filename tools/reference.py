@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 """A reference of every public name, from the headers: its declaration as it is written, and its /// comment.
 
-Public is what <thrum.hpp>, and the headers that it leaves to who wants them, declare in `thrum`, and in `this_goroutine`,
+Public is what <thrum.hpp>, and the public headers beside it, declare in `thrum`, and in `this_goroutine`,
 `net`, `io` and `testing` within. A class shows its public members, and those of its bases that are private to the library (`class chan : public chan_detail::sending<...>`). One comment
 may serve several declarations that follow each other without an empty line. tools/docs.py makes it a part of the site.
 
@@ -33,7 +33,7 @@ PAGES = {  # page: (title, what its headers are called, from include/thrum)
 }
 
 
-# Not in <thrum.hpp>: what they want, without which they are left out.
+# Neither in <thrum.hpp> nor in <thrum/implementation.hpp>, which holds the other public headers: what each wants.
 BESIDE = {"thrum/net/tls.hpp": "openssl/ssl.h", "thrum/testing/fake_net.hpp": "thrum/testing/fake_net.hpp"}
 
 
@@ -83,7 +83,7 @@ def head(text):
 
 class Reference:
     def __init__(self):
-        text = "#include <thrum.hpp>\n" + "".join(
+        text = "#include <thrum/implementation.hpp>\n" + "".join(
             f"#if __has_include(<{wants}>)\n#include <{header}>\n#endif\n" for header, wants in BESIDE.items())
         self.tree = syntax_tree.Tree("reference.cpp", {"reference.cpp": text})
         self.kinds = self.tree.CursorKind
@@ -261,6 +261,8 @@ def anchor(name):
 def write(folder):
     """The pages into a folder; the names that they have."""
     reference = Reference()
+    beside = {header.removeprefix("thrum/") for header in BESIDE} | set(re.findall(
+        r"#include <thrum/(\w.*)>", (include / "implementation.hpp").read_text()))
     texts = {page: [f"# {title}", ""] for page, (title, _) in PAGES.items()}
     rows = []
     for name, entries in sorted(reference.entries.items(), key=lambda each: each[0].lower()):
@@ -268,7 +270,7 @@ def write(folder):
         page = page_of(header)
         out = texts[page]
         # An instance of its own: `net::conn` and `conn` would else be one heading.
-        out += [f"## {name} {{#{anchor(name)}}}", "", f"`thrum/{header}`", ""]
+        out += [f"## {name} {{#{anchor(name)}}}", "", f"`#include <thrum/{header}>`" if header in beside else f"`thrum/{header}`", ""]
         for declarations, comment, members in entries:
             out += ["```c++", *(each + ";" for each in declarations), "```", "", prose(comment), ""]
             for inner, said in members:
@@ -280,8 +282,8 @@ def write(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for page, out in texts.items():
         (folder / f"{page}.md").write_text("\n".join(out) + "\n")
-    index = ["# Reference", "", "Every public name with its declaration and what the headers say of it, in the namespace `thrum`. All but TLS are "
-             "reached by `#include <thrum.hpp>`.", "", "| name | |", "| --- | --- |", *rows]
+    index = ["# Reference", "", "Every public name with its declaration and what the headers say of it, in the namespace `thrum`. Those "
+             "that show an `#include` are not in `<thrum.hpp>`.", "", "| name | |", "| --- | --- |", *rows]
     (folder / "index.md").write_text("\n".join(index) + "\n")
     return sorted(reference.entries)
 

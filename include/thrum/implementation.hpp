@@ -21,6 +21,17 @@
 
 #include <thrum/detail/base/put_macros_aside.hpp>
 //
+#include <thrum/generator.hpp>
+#include <thrum/io/directory.hpp>
+#include <thrum/io/file_watch.hpp>
+#include <thrum/io/pseudo_terminal.hpp>
+#include <thrum/io/temporary.hpp>
+#include <thrum/sync/pool.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/singleflight.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
+#include <thrum/testing/bubble.hpp>
+#include <thrum/time/rate_limiter.hpp>
 #if THRUM_SEPARATE || defined(THRUM_FAKE_NET)
 #include <thrum/testing/fake_net.hpp>
 #endif

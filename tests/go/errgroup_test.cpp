@@ -6,6 +6,7 @@
 // exception, which wait throws once, and a wait without one leaves the group's context as it is.
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"

@@ -5,6 +5,7 @@
 // re-created from their descriptions on io::memory_pipe.
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"

@@ -5,6 +5,7 @@
 // in pieces, and from files.
 
 #include <thrum.hpp>
+#include <thrum/io/temporary.hpp>
 
 #include "support/catch.hpp"
 #include "support/folder.hpp"

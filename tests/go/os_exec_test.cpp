@@ -8,6 +8,8 @@
 // duplicates in an environment (which is given as it is), a second Start (a process object has one).
 
 #include <thrum.hpp>
+#include <thrum/io/directory.hpp>
+#include <thrum/io/temporary.hpp>
 
 #include "support/catch.hpp"
 #include "support/children.hpp"

@@ -8,6 +8,8 @@
 // once the first goroutine has returned.
 
 #include <thrum.hpp>
+#include <thrum/generator.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 

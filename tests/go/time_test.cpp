@@ -5,6 +5,7 @@
 // depends on the passing of time runs in a bubble where it can.
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

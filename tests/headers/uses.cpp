@@ -4,6 +4,7 @@
 // A user's file with something of everything, for what a compiler says about the header: headers.sh.
 
 #include <thrum.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
 
 #include <chrono>
 #include <mutex>

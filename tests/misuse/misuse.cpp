@@ -6,6 +6,10 @@
 // reported once, `unused` stands at a line whose result must not be dropped.
 
 #include <thrum.hpp>
+#include <thrum/generator.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/singleflight.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
 
 #include <chrono>
 #include <functional>

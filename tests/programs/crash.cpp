@@ -8,6 +8,7 @@
 #include "programs/wait_for_the_end.hpp"
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include <atomic>
 #include <chrono>

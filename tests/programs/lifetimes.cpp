@@ -7,6 +7,8 @@
 #include "programs/programs.hpp"
 
 #include <thrum.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include <chrono>
 #include <cstdio>

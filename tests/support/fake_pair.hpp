@@ -8,6 +8,7 @@
 #include <thrum/testing/fake_net.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include <chrono>
 #include <cstddef>

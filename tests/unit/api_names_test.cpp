@@ -6,7 +6,18 @@
 // there in the form that programs use. What the names do is tested elsewhere.
 
 #include <thrum.hpp>
+#include <thrum/generator.hpp>
+#include <thrum/io/directory.hpp>
+#include <thrum/io/file_watch.hpp>
+#include <thrum/io/pseudo_terminal.hpp>
+#include <thrum/io/temporary.hpp>
+#include <thrum/sync/pool.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/singleflight.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
+#include <thrum/testing/bubble.hpp>
 #include <thrum/testing/fake_net.hpp>
+#include <thrum/time/rate_limiter.hpp>
 
 #include "support/catch.hpp"
 

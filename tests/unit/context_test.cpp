@@ -4,6 +4,7 @@
 #include <thrum/context.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"

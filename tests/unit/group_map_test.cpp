@@ -4,6 +4,7 @@
 #include <thrum/detail/group/each.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Directories: what is in one, and what is below it.
+// read_directory, directory_walk: what a directory holds, and what is below it.
 //
 // The system has no way to wait for these but to block, so they go through blocking(), a directory at a
 // time: as for regular files (io/file.hpp), a call that is under way is not ended by a stop.

@@ -35,6 +35,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/io/child_process.hpp>
+#include <thrum/detail/io/child_terminal.hpp>
 #include <thrum/detail/io/redirect.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/errc.hpp>  // IWYU pragma: export
@@ -50,8 +51,6 @@
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
-
-class pseudo_terminal;
 
 /// What a child is started with.
 struct process_options {
@@ -69,10 +68,10 @@ struct process_options {
   /// spawn() has returned. As of redirect::to(), they should be in blocking mode, which connections
   /// and the ends of a pipe of ours are not.
   std::vector<native_handle_type> extra = {};
-  /// Its terminal, which is also what redirect::inherit() means for its streams: see
-  /// pseudo_terminal. It leads a session, and so a process group, of its own. If all three streams lead
+  /// A pseudo_terminal, which is also what redirect::inherit() means for its streams: see
+  /// <thrum/io/pseudo_terminal.hpp>. It leads a session, and so a process group, of its own. If all three streams lead
   /// elsewhere, the child has it open under one more number, and as /dev/tty.
-  const pseudo_terminal* terminal = nullptr;
+  const io_detail::child_terminal* terminal = nullptr;
 };
 
 /// Move-only. Any number of goroutines and threads may wait for it and send signals at the same

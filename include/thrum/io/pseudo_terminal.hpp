@@ -13,13 +13,13 @@
 #define THRUM_IO_PSEUDO_TERMINAL_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/io/child_terminal.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
@@ -29,7 +29,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 /// threads at the same time. Reading and writing are cancellation points. A read gives the end when no
 /// program has the other end open any more, which some systems say before the first one has.
 class pseudo_terminal : public stream_reading<pseudo_terminal>,
-                        public stream_writing<pseudo_terminal> {
+                        public stream_writing<pseudo_terminal>,
+                        public io_detail::child_terminal {
  public:
   /// Throws std::system_error if the system gives none.
   pseudo_terminal();
@@ -48,8 +49,6 @@ class pseudo_terminal : public stream_reading<pseudo_terminal>,
   /// later. Closing again does nothing.
   void close() noexcept { descriptor_.close(); }
 
-  /// What the other end is called in the file system.
-  const std::string& path() const noexcept { return path_; }
   /// The system's number, -1 after close(). It stays the object's: it must not be closed.
   native_handle_type native_handle() const noexcept { return descriptor_.native_handle(); }
   /// Whether it holds one, open or closed.
@@ -65,7 +64,6 @@ class pseudo_terminal : public stream_reading<pseudo_terminal>,
   void open(std::error_code& error);
 
   descriptor descriptor_;
-  std::string path_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::io

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Files and directories that go with the object that made them.
+// temporary_file, temporary_directory: removed with the object that made them.
 #ifndef THRUM_IO_TEMPORARY_HPP
 #define THRUM_IO_TEMPORARY_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Tests of what takes time, without taking time.
+// bubble: a test in virtual time, which waits for no clock.
 //
 //   thrum::testing::bubble([] {
 //     thrum::context c = thrum::context::background().with_timeout(1h);

@@ -36,8 +36,7 @@
 //   get lost, come twice, overtake each other, or go to a socket that is bound by then. No errors come
 //   back for datagrams that no socket gets. Sockets hold 208 KiB each.
 //
-// Only tests pay for it: <thrum.hpp> includes this header if THRUM_FAKE_NET is defined; else a test includes
-// it by itself.
+// Only tests pay for it: <thrum.hpp> leaves it out. The one file has it if THRUM_FAKE_NET is defined.
 //
 // What is not simulated: congestion, keep-alive, multicast, broadcast, file descriptors (native_handle()
 // gives none, so code that hands them to other libraries gets bad_file_descriptor; and a select chooses

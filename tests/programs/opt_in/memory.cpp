@@ -9,6 +9,8 @@
 #include <thrum/testing/fake_net.hpp>
 
 #include <thrum.hpp>
+#include <thrum/io/file_watch.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/folder.hpp"
 

@@ -4,6 +4,7 @@
 #include <thrum/io/memory_pipe.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"

@@ -5,6 +5,7 @@
 #include <thrum/detail/net/look_up.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/descriptors.hpp"

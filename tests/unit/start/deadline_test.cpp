@@ -3,6 +3,7 @@
 #include <thrum/detail/start/deadline.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/set_back_clock.hpp"

@@ -6,6 +6,9 @@
 #include <thrum/detail/start/stoppable.hpp>
 
 #include <thrum.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

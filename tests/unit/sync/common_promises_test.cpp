@@ -4,6 +4,8 @@
 // Every primitive that blocks a goroutine keeps these promises.
 
 #include <thrum.hpp>
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"

@@ -7,6 +7,7 @@
 #include <thrum/sync/pool.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

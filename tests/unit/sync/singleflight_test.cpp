@@ -9,6 +9,7 @@
 #include <thrum/sync/singleflight.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

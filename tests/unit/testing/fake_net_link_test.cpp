@@ -6,6 +6,7 @@
 #include <thrum/testing/fake_net.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"

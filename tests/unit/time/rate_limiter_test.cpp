@@ -4,6 +4,7 @@
 #include <thrum/time/rate_limiter.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -17,7 +17,6 @@
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/pipe.hpp>
 #include <thrum/io/process.hpp>
-#include <thrum/io/pseudo_terminal.hpp>
 
 #include <algorithm>
 #include <string>

@@ -4,6 +4,10 @@
 // What a child inherits that is started while another thread opens something.
 
 #include <thrum.hpp>
+#include <thrum/io/directory.hpp>
+#include <thrum/io/file_watch.hpp>
+#include <thrum/io/pseudo_terminal.hpp>
+#include <thrum/io/temporary.hpp>
 
 #include "support/catch.hpp"
 #include "support/folder.hpp"

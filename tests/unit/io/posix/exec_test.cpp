@@ -5,6 +5,8 @@
 #include <thrum/io/exec.hpp>
 
 #include <thrum.hpp>
+#include <thrum/io/pseudo_terminal.hpp>
+#include <thrum/io/temporary.hpp>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"

@@ -5,6 +5,7 @@
 #include <thrum/io/whole_file.hpp>
 
 #include <thrum.hpp>
+#include <thrum/io/directory.hpp>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"

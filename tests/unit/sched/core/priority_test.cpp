@@ -7,6 +7,7 @@
 #include <thrum/detail/sched/core/priority.hpp>
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
