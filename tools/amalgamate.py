@@ -53,6 +53,9 @@ HEADERS_HERE
 #ifdef THRUM_FAKE_NET
 #include <thrum/testing/fake_net.hpp>
 #endif
+#ifdef THRUM_IO_URING
+#include <thrum/io_uring.hpp>
+#endif
 //
 #include <thrum/detail/base/put_macros_back.hpp>
 #endif
@@ -67,6 +70,7 @@ IMPLEMENTATION = """
 BODIES_HERE
 #if THRUM_BODIES && THRUM_SEPARATE
 #include <thrum/testing/fake_net.hpp>
+#include <thrum/detail/netpoll/ring_poller.hpp>
 #endif
 //
 #include <thrum/detail/base/put_macros_back.hpp>

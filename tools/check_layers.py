@@ -18,7 +18,7 @@ include = root / "include"
 FLOORS = {
     "version.hpp": 0, "errc.hpp": 0, "memory_hooks.hpp": 0, "base": 0,
     "arch": 1, "os": 1,
-    "netpoll": 2,
+    "netpoll": 2, "io_uring.hpp": 2,
     "sched/queue": 3.1, "sched/core": 3.2, "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5,
     "sched/watch": 3.6,
     "debug": 4,

@@ -8,6 +8,7 @@
 #include "server_arguments.hpp"
 
 #include <thrum.hpp>
+#include <thrum/io_uring.hpp>
 
 #include <string>
 #include <string_view>

@@ -35,6 +35,10 @@
 #if THRUM_SEPARATE || defined(THRUM_FAKE_NET)
 #include <thrum/testing/fake_net.hpp>
 #endif
+#if THRUM_SEPARATE
+// What <thrum/io_uring.hpp> makes available.
+#include <thrum/detail/netpoll/ring_poller.hpp>
+#endif
 //
 #include <thrum/detail/base/put_macros_back.hpp>
 #endif

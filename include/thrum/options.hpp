@@ -36,8 +36,8 @@ unsigned default_procs() noexcept;
 enum class poller_kind : std::uint8_t {
   /// epoll on Linux, kqueue on macOS and FreeBSD.
   usual,
-  /// A ring of io_uring where the system has one (Linux 5.11) and gives it; else as usual. Reads
-  /// of connections and files are completed by the kernel.
+  /// A ring of io_uring, in a program that includes <thrum/io_uring.hpp>, where the system has one (Linux
+  /// 5.11) and gives it; else as usual. The kernel completes reads of connections and files.
   io_uring,
 };
 

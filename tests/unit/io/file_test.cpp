@@ -4,6 +4,7 @@
 #include <thrum/io/file.hpp>
 
 #include <thrum.hpp>
+#include <thrum/io_uring.hpp>
 
 #include "support/catch.hpp"
 #include "support/error_of.hpp"

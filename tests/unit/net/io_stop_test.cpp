@@ -6,6 +6,7 @@
 #include <thrum/detail/start/stoppable.hpp>
 
 #include <thrum.hpp>
+#include <thrum/io_uring.hpp>
 #include <thrum/testing/bubble.hpp>
 
 #include "support/catch.hpp"

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Another poller of Linux: a ring of io_uring, chosen by options::poller.
+// Another poller of Linux: a ring of io_uring, chosen by options::poller in a program that includes
+// <thrum/io_uring.hpp>.
 //
 // Purpose
 //   Operations that complete: the kernel receives into the goroutine's own buffer and reads files

@@ -8,6 +8,7 @@
 #include <thrum/io/file_watch.hpp>
 #include <thrum/io/pseudo_terminal.hpp>
 #include <thrum/io/temporary.hpp>
+#include <thrum/io_uring.hpp>
 
 #include "support/catch.hpp"
 #include "support/folder.hpp"

@@ -7,6 +7,7 @@
 #include <thrum/detail/netpoll/io_uring.hpp>
 
 #include <thrum/detail/netpoll/netpoll.hpp>
+#include <thrum/io_uring.hpp>
 
 #include "support/catch.hpp"
 #include "support/child.hpp"

@@ -7,6 +7,7 @@
 
 #include <thrum.hpp>
 #include <thrum/detail/os/os.hpp>
+#include <thrum/io_uring.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
