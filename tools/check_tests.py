@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""Each test case asserts something, and tests are where one looks for them.
+"""Each test case asserts something, and its name is its own.
 
 A test asserts by CHECK, REQUIRE, FAIL or static_assert, or by a function that does. A function
 counts by its name: one of the same file, or of tests/support, in whose body there is an assertion
@@ -12,17 +12,12 @@ What the goroutines of a local runtime look at outlives it: atomics are declared
 which something is started, as its destructor waits for goroutines that may still read them.
 
 Names are unique in each of the two programs, the models and all others.
-
-The tests of a header below include/thrum/{sched,chan,select,sync} stand in the file of its name below
-tests/unit, in the model of its name, or in a file below tests/unit that includes it. What is only data
-has none, and some stand elsewhere: both are listed here.
 """
+import functools
 import itertools
 import pathlib
 import re
 import sys
-
-import house
 
 root = pathlib.Path(__file__).resolve().parent.parent
 tests = root / "tests"
@@ -34,36 +29,6 @@ LAMBDA = re.compile(r"\bauto\s+(\w+)\s*=\s*\[")
 BEHIND = re.compile(r"\)(?:\s|const\b|noexcept\b|override\b|->[\w:<>,*& ]+)*(?::[^{};]*)?\{")
 RUNTIME = re.compile(r"( +)(?:thrum::)?(?:runtime|basic_runtime<.*>) (\w+)[({;]")
 NOT_ENOUGH = {"with_runtime", "if", "for", "while", "switch", "catch"}
-
-ROOMS = ("sched", "chan", "select", "sync")
-# Nothing in them does anything.
-DATA = {
-    "sched/core/g_state": "names of states, and the words for them",
-    "sched/core/m": "what an M consists of",
-    "sched/core/p": "what a P consists of",
-    "sched/core/p_state": "names of states",
-    "sched/core/scheduler_config": "options",
-    "sched/queue/no_deadline": "one constant",
-}
-# header -> the test below tests/unit
-ELSEWHERE = {
-    "chan/core": "chan_test",
-    "chan/handle": "chan_test",
-    "sched/core/reclaim": "sched/core/give_back_test",  # one subject: its essay, and its steps
-    "sched/core/stack_memory": "sched/core/stack_test",
-    "sched/core/stack_size": "sched/core/stack_test",
-    "sched/io/poll_close": "sched/io/poll_wait_test",
-    "sched/io/poll_events": "sched/io/poll_desc_test",
-    "sched/io/poll_foreign": "io/wait_test",
-    "sched/io/poll_sleep": "sched/io/poll_wait_test",
-    "sched/queue/timer_heap_order": "sched/queue/timer_heap_test",
-    "sched/run/host_search": "sched/run/host_loop_test",
-    "sched/watch/monitor_duties": "sched/watch/monitor_test",
-    "select/engine": "select_test",
-    "sync/condition_variable_any": "sync/condition_variable_test",
-    "sync/mutex_queue": "sync/mutex_test",
-    "sync/mutex_waiter": "sync/mutex_test",
-}
 
 
 def masked(text):
@@ -100,6 +65,11 @@ def bodies(code):
             yield found.group(1), code[opening:closing(code, opening)]
 
 
+@functools.cache
+def functions_of(path):
+    return list(bodies(masked(path.read_text())))
+
+
 def asserts(body, helpers):
     return ASSERTION.search(body) or any(
         found.group(1) in helpers for found in re.finditer(r"\b(\w+)\s*[(<,)]", body))
@@ -132,41 +102,19 @@ def outlived(code):
                     yield number, atomic.group(1)
 
 
-def misplaced():
-    """What is wrong with where the tests of the headers stand."""
-    headers = {house.short_name(path.relative_to(house.include).with_suffix("").as_posix())
-               for room in ROOMS for path in house.headers_of(room)}
-    included = {house.short_name(name) for path in (tests / "unit").rglob("*_test.cpp")
-                for name in re.findall(r"^#include <thrum/(.*)\.hpp>", path.read_text(), re.M)}
-    for header in sorted(headers):
-        unit = f"unit/{header}_test.cpp"
-        model = f"model/{header.rsplit('/', 1)[-1]}_model.cpp"
-        if (tests / unit).exists() or (tests / model).exists():
-            if header in DATA or header in ELSEWHERE:
-                yield f"{header}.hpp has tests of its own: it is not to be listed as one without"
-        elif header in ELSEWHERE:
-            if not (tests / f"unit/{ELSEWHERE[header]}.cpp").exists():
-                yield f"{header}.hpp: its tests are to be in tests/unit/{ELSEWHERE[header]}.cpp"
-        elif header not in DATA and header not in included:
-            yield f"{header}.hpp has no tests: no tests/{unit}, no tests/{model}, and no test includes it"
-    for gone in sorted({*DATA, *ELSEWHERE} - headers):
-        yield f"{gone}.hpp is listed, and not there"
-
-
-support = asserting([f for path in sorted((tests / "support").glob("*.hpp"))
-                     for f in bodies(masked(path.read_text()))])
+support = asserting([f for path in sorted((tests / "support").glob("*.hpp")) for f in functions_of(path)])
 cases = 0
 first = {}  # (program, name of a case): where it stands
-errors = list(misplaced())
+errors = []
 for folder in ("unit", "go", "examples", "opt_in", "debuggers", "model"):
     for path in sorted((tests / folder).rglob("*.cpp")):
         text = path.read_text()
         code = masked(text)
         # Headers beside the tests (a client that several files use) belong to each of them, also to those
         # in the folder of one system.
-        near = [masked(header.read_text()) for folder_of in (path.parent, path.parent.parent)
+        near = [header for folder_of in (path.parent, path.parent.parent)
                 for pattern in ("*.hpp", "support/*.hpp") for header in folder_of.glob(pattern)]
-        helpers = asserting([f for source in (code, *near) for f in bodies(source)], support)
+        helpers = asserting([f for source in (path, *near) for f in functions_of(source)], support)
         for line, name in outlived(code):
             errors.append(f"{path.relative_to(root)}:{line}: {name} is gone before the runtime whose "
                           "goroutines may use it: declare it above the runtime")
@@ -186,4 +134,4 @@ for error in errors:
     print(f"check_tests: {error}")
 if errors:
     sys.exit(1)
-print(f"check_tests: {cases} test cases assert something; each header has tests")
+print(f"check_tests: {cases} test cases assert something")
