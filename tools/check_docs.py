@@ -5,6 +5,7 @@
 
 - Each link inside the repository leads to a file, and to a heading of it; each `tools/...` in code is a file, and each
   `./dev ...` a command.
+- Each step of docs/walks.md names a function that is in its file.
 - Each limit of docs/limits.md says how it is noticed and what to do.
 - The README has at most 200 lines.
 - The tests that docs/promises.md names are there, and each promise of the README has such a section.
@@ -113,6 +114,13 @@ def unknown_names():
                 yield f"{where}: ./dev has no command {name}"
 
 
+def lost_steps():
+    for file, function in re.findall(r"^\d+\. `([\w/]+\.hpp)` `(\w+)`: ", (root / "docs/walks.md").read_text(), flags=re.M):
+        headers = [path for path in (root / "include/thrum" / file, root / "include/thrum/detail" / file) if path.exists()]
+        if not any(re.search(rf"\b{function}\(", path.read_text()) for path in headers):
+            yield f"docs/walks.md: {file} has no {function}()"
+
+
 def promises_without_tests():
     page = root / "docs/promises.md"
     named = 0
@@ -166,7 +174,8 @@ def stale_numbers(write):
 
 
 def main():
-    errors = [*stale_numbers("--numbers" in sys.argv[1:]), *dead_links(), *unreadable(), *limits_without_help(), *unknown_names(), *promises_without_tests()]
+    errors = [*stale_numbers("--numbers" in sys.argv[1:]), *dead_links(), *unreadable(), *limits_without_help(), *unknown_names(), *lost_steps(),
+              *promises_without_tests()]
     for error in errors:
         print(f"check_docs: {error}")
     if errors:

@@ -17,6 +17,8 @@ GOOD = {
     "README.md": README, "CHANGELOG.md": "", "CONTRIBUTING.md": "", "SECURITY.md": "", "packaging/README.md": "",
     "docs/page.md": PAGE, "docs/promises.md": PROMISES,
     "docs/limits.md": "# Limits\n\n## Stacks\n\n**You notice** it.\n\n**Do** this.\n",
+    "docs/walks.md": "1. `sched/x.hpp` `f`: first\n2. `x.hpp` `g`: then\n",
+    "include/thrum/detail/sched/x.hpp": "void f();", "include/thrum/x.hpp": "void g();",
     "dev": "./dev check   the rules\n", "tools/x.py": "",
     "tests/unit/x_test.cpp": 'TEST_CASE("it "\n          "holds") {}\n',
 }
@@ -36,6 +38,8 @@ CASES = {
     "a command": ({"docs/page.md": PAGE + "`./dev check`\n"}, None),
     "a command that there is not": ({"docs/page.md": PAGE + "`./dev fly`\n"}, "./dev has no command fly"),
     "a README that nobody reads": ({"README.md": README + "x\n" * 400}, "lines, which a stranger does not read"),
+    "a step whose function is gone": ({"include/thrum/x.hpp": "void gg();"}, "docs/walks.md: x.hpp has no g()"),
+    "a step whose file is gone": ({"docs/walks.md": "1. `y.hpp` `f`: first\n"}, "docs/walks.md: y.hpp has no f()"),
     "a limit without help": ({"docs/limits.md": "# Limits\n\n## Stacks\n\n**You notice** it.\n"}, "'Stacks' has no paragraph"),
     "an address elsewhere": ({"docs/page.md": PAGE + "[x](https://example.org/x)\n"}, None),
     "a promise without a test": ({"docs/promises.md": PROMISES.replace("- `", "- x `")}, "'One' names no test"),
@@ -53,7 +57,7 @@ def judge(files):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         return [*check_docs.dead_links(), *check_docs.unreadable(), *check_docs.limits_without_help(),
-                *check_docs.unknown_names(), *check_docs.promises_without_tests()]
+                *check_docs.unknown_names(), *check_docs.lost_steps(), *check_docs.promises_without_tests()]
 
 
 def main():
