@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""Names of files, namespaces and macros: a header is named by its noun, guarded by its path, and
-unique; the internal rooms keep to their namespaces, and what is private in the others stands in one
-namespace of its room: only files below sched/ open `sched`. And what no source contains: notes of things left to do."""
+"""Names of files, namespaces and macros: a header is guarded by its path, and no other has its name; a macro begins with
+THRUM_; `namespace thrum` opens so that editors see what is inside, and only files below sched/ open `sched`; reports of callers
+know each private namespace. And no source has a note of work that is left to do."""
 import collections
 import pathlib
 import re
@@ -14,56 +14,25 @@ import house
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include"
 
-FORBIDDEN = {"util", "utils", "common", "misc", "helpers", "impl", "internal"}
 # The same verbs in each room on purpose.
 TWINS = {"contract.hpp", "io_uring.hpp"}  # the public io_uring.hpp makes the private one available
 # Macros of others that a header replaces on purpose.
 REPLACED = {("thrum/errno.hpp", "errno"),
             *(("thrum/detail/os/windows/api.hpp", name) for name in ("WIN32_LEAN_AND_MEAN", "NOMINMAX", "FAR", "NEAR"))}
 ROOMS = {"base", "arch", "os", "netpoll", "sched", "debug", "net", "io"}
-# The private parts of the rooms above sched, and the files or folders of each room.
-PRIVATE = {
-    "go_detail": {"blocking", "go", "goroutine_local", "join_handle", "on_host", "options", "runtime", "start"},
-    "time_detail": {"start", "time"},
-    "sync_detail": {"sync"},
-    "chan_detail": {"chan"},
-    "select_detail": {"select"},
-    "context_detail": {"context"},
-    "group_detail": {"group"},
-    "testing_detail": {"testing"},
-    "fork_detail": {"fork_join", "parallel"},
-    "generator_detail": {"generator"},
-    "stop_detail": {"start", "stop_condition"},
-    "net_detail": {"net"},
-    "io_detail": {"io"},
-}
 # A caller there tells what is waited for.
 SHOWN = {"net_detail", "io_detail"}
 
 
-def private_namespaces(relative):
-    """The namespaces for what is private in this file, of those that have a room."""
-    room = pathlib.PurePosixPath(house.short_name(relative.as_posix())).parts[0].removesuffix(".hpp")
-    if room == "sched":
-        return ["sched"]
-    return [name for name, rooms in PRIVATE.items() if room in rooms]
-
-
-def namespace_errors(relative, text):
-    """Which private namespaces this file opens that are not its own; unless it only names a class."""
+def opens_sched(text):
+    """Whether it opens the scheduler's namespace, and not only to name a class."""
     naming = r"\bnamespace (?:\w+::)*\w+ \{\n(?:\s*(?:class|struct) \w+;[^\n]*\n)+\}"
-    opened = re.findall(r"\bnamespace ((?:\w+::)*\w+) \{", re.sub(naming, "", text))
-    own = private_namespaces(relative)
-    return [f"{relative}: opens namespace {name}, which is another room's; what is private here "
-            + (f"stands in {' or '.join(own)}" if own else "wants a namespace in PRIVATE of tools/check_names.py")
-            for name in sorted({part for names in opened for part in names.split("::")})
-            if re.fullmatch(r"sched|\w+_detail", name) and name not in own]
+    return bool(re.search(r"\bnamespace (?:\w+::)*sched \{", re.sub(naming, "", text)))
 
 
-def backtrace_errors(text):
+def backtrace_errors(text, private):
     """A report shows the callers that are the user's: by name it knows those that are not."""
-    hidden = ["sched", *(name for name in PRIVATE if name not in SHOWN)]
-    forms = [form for name in hidden for form in (f'"::{name}::"', f'"{len(name)}{name}"')]
+    forms = [form for name in sorted(private - SHOWN) for form in (f'"::{name}::"', f'"{len(name)}{name}"')]
     return [f"thrum/detail/debug/backtrace.hpp: is_internal does not know {form}" for form in forms
             if form not in text]
 
@@ -71,11 +40,10 @@ def backtrace_errors(text):
 def main():
     errors = []
     by_name = collections.defaultdict(list)
+    private = {"sched"}
     for path in sorted(include.rglob("*.hpp")):
         relative = path.relative_to(include)
         text = path.read_text()
-        if path.stem in FORBIDDEN:
-            errors.append(f"{relative}: a file is named by what it holds, not '{path.stem}'")
         if path.name not in TWINS and not house.short_name(relative.as_posix()).startswith("os/"):
             by_name[path.name].append(str(relative))
         guard = "_".join(relative.with_suffix("").parts).upper() + "_HPP"
@@ -95,9 +63,9 @@ def main():
             names = names[1:]
             if ROOMS & set(relative.parts) and names and names[0].removesuffix("_detail") not in relative.parts:
                 errors.append(f"{relative}: opens namespace {names[0]}, which is another room")
-        errors += namespace_errors(relative, text)
-        if re.search(r"\bnamespace\s+(?:\w+::)*(?:impl|internal)\b", text):
-            errors.append(f"{relative}: a private helper is a private member or a name of its room")
+        private |= set(re.findall(r"\bnamespace (?:\w+::)*(\w+_detail) \{", text))
+        if opens_sched(text) and not house.short_name(relative.as_posix()).startswith("sched/"):
+            errors.append(f"{relative}: opens namespace sched, which is the scheduler's: only files below sched/ do")
         if text.count("\n") > 520:
             errors.append(f"{relative}: over 520 lines; which two ideas does it hold?")
 
@@ -111,10 +79,7 @@ def main():
                 if re.search(r"\b(?:TODO|FIXME|XXX|HACK)\b", line):
                     errors.append(f"{path.relative_to(root)}:{number}: open an issue; no notes in sources")
 
-    errors += backtrace_errors((include / "thrum/detail/debug/backtrace.hpp").read_text())
-    map_text = (root / "docs/internals.md").read_text()
-    errors += [f"docs/internals.md: does not show the namespace {name}" for name in PRIVATE
-               if f"`{name}`" not in map_text]
+    errors += backtrace_errors((include / "thrum/detail/debug/backtrace.hpp").read_text(), private)
 
     for error in errors:
         print(f"check_names: {error}")
