@@ -17,8 +17,8 @@ compiler = os.environ.get("CXX", "c++").split()
 version = subprocess.run(compiler + ["--version"], capture_output=True, text=True, check=True).stdout
 no_limit = "-ferror-limit=0" if "clang" in version else "-fmax-errors=0"
 output = subprocess.run(
-    compiler + ["-std=c++20", "-fsyntax-only", "-Werror=unused-result", no_limit, f"-I{root / 'include'}", wrong],
-    capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stderr
+    compiler + ["-std=c++20", "-fsyntax-only", "-Werror=unused-result", no_limit, "-Iinclude", wrong.relative_to(root)],
+    cwd=root, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}).stderr
 
 sentences = collections.Counter()
 unused = set()

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The thrum authors
+# SPDX-License-Identifier: MIT
+"""A tree without .git works in a folder whose name has spaces."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+root = pathlib.Path(__file__).resolve().parents[2]
+PARTS = ("dev", "include", "tools", "tests/misuse", "tests/support/own_wine.sh")
+COMMANDS = (["./dev", "help"], ["python3", "tools/check_misuse.py"])
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="a copy of ") as folder:
+        for part in PARTS:
+            copy = pathlib.Path(folder, part)
+            copy.parent.mkdir(exist_ok=True)
+            if (root / part).is_dir():
+                shutil.copytree(root / part, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(root / part, copy)
+        for command in COMMANDS:
+            done = subprocess.run(command, check=False, cwd=folder, text=True, capture_output=True)
+            if done.returncode != 0:
+                print(f"spaces_test: {' '.join(command)} fails in '{folder}': {done.stdout}{done.stderr}")
+                failed = 1
+    if not failed:
+        print(f"spaces_test: {len(COMMANDS)} commands work in a folder with spaces")
+    sys.exit(failed)
+
+
+main()
