@@ -6,6 +6,7 @@
 # What has changed since the branch left origin's, or, on that one itself, with the last commit.
 changed_sources() {
   local main base
+  is_clone || die "lint: this folder is no clone made by git, so what has changed is unknown: name files, or --all"
   main=$(git symbolic-ref -q refs/remotes/origin/HEAD || true)
   base=$(git merge-base HEAD ${main:+"$main"} 2>/dev/null || true)
   if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
@@ -57,7 +58,7 @@ lint() {
   [ "${1:-}" != --seconds ] || { end=$((SECONDS + ${2:?lint: --seconds wants a number})) && shift 2; }
   has_time() { [ -z "$end" ] || [ $SECONDS -lt "$end" ]; }
   case ${1:-} in
-    "") files=$(changed_sources) ;;
+    "") files=$(changed_sources) || exit ;;
     --all) files=$(sources) ;;
     *) files=$(printf '%s\n' "$@") ;;
   esac

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 """A tree without .git works in a folder whose name has spaces."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ("dev", "include", "tools", "tests/misuse", "tests/support/own_wine.sh")
-COMMANDS = (["./dev", "help"], ["python3", "tools/check_misuse.py"])
+COMMANDS = (["./dev", "help"], ["./dev", "format"], ["python3", "tools/check_misuse.py"])
 
 
 def main():
@@ -23,11 +24,20 @@ def main():
                 shutil.copytree(root / part, copy, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(root / part, copy)
+        formatted = pathlib.Path(folder, "formatted")
+        formatter = pathlib.Path(folder, "fakes/clang-format")
+        formatter.parent.mkdir()
+        formatter.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >>'{formatted}'\n")
+        formatter.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{formatter.parent}:{os.environ['PATH']}"}
         for command in COMMANDS:
-            done = subprocess.run(command, check=False, cwd=folder, text=True, capture_output=True)
+            done = subprocess.run(command, check=False, cwd=folder, env=environment, text=True, capture_output=True)
             if done.returncode != 0:
                 print(f"spaces_test: {' '.join(command)} fails in '{folder}': {done.stdout}{done.stderr}")
                 failed = 1
+        if not formatted.exists() or "include/thrum/go.hpp" not in formatted.read_text().split():
+            print("spaces_test: ./dev format leaves out the headers of a tree without .git")
+            failed = 1
     if not failed:
         print(f"spaces_test: {len(COMMANDS)} commands work in a folder with spaces")
     sys.exit(failed)
