@@ -94,9 +94,17 @@ report_suites() {  # report_suites MOST: a line for each that has ended, until f
   done
 }
 
+read_emulator() {  # read_emulator PRESET: the command that runs its programs, into `emulator`
+  local word
+  emulator=()
+  while IFS= read -r word; do
+    [ -z "$word" ] || emulator+=("$word")
+  done <"build/$1/tests/emulator"
+}
+
 # What was configured may need an emulator, as may the programs that tests start.
 find_emulator() {  # find_emulator PRESET: into `emulator`
-  read -ra emulator <"build/$1/tests/emulator" || true
+  read_emulator "$1"
   [ ${#emulator[@]} != 0 ] || return 0
   export THRUM_TEST_SCALE=${THRUM_TEST_SCALE:-10}  # some ten times as slow
   # qemu translates the code of a child that was forked with memory from glib, whose lock another thread

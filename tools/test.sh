@@ -9,7 +9,7 @@ some_tests() {  # some_tests PRESET NAME...: by test_, whose emulator it sets
   shift
   for name in "$@"; do
     found=$(find tests/unit tests/go tests/examples tests/opt_in tests/debuggers tests/tls tests/model -name "$name*_test.cpp" -o -name "$name*_model.cpp")
-    [ -n "$found" ] || die "test: there is no $name*_test.cpp in tests/unit, tests/go, tests/examples, tests/opt_in, tests/debuggers and tests/tls, nor $name*_model.cpp in tests/model"
+    [ -n "$found" ] || die "test: below tests/ no $name*_test.cpp and no $name*_model.cpp is part of a suite: give the beginning of a file's name"
     while read -r name; do files+=("${name#tests/}"); done <<<"$found"
   done
   need header:catch2
@@ -26,6 +26,7 @@ some_tests() {  # some_tests PRESET NAME...: by test_, whose emulator it sets
   for name in "${targets[@]}"; do
     if grep -qE "(^|[ /])$name(:|\$| )" <<<"$all"; then there+=("$name"); fi
   done
+  [ ${#there[@]} != 0 ] || die "test: the preset $preset builds no tests: take another one"
   compile "$preset" "${there[@]}"
   find_emulator "$preset"
   [ "$preset" != x86_64-windows ] || wine_cannot

@@ -11,7 +11,10 @@ import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ("dev", "include", "tools", "tests/misuse", "tests/support/own_wine.sh")
-COMMANDS = (["./dev", "help"], ["./dev", "format"], ["python3", "tools/check_misuse.py"])
+# An emulator's file has a word a line.
+EMULATOR = """mkdir -p build/x/tests && printf 'some folder/wine.sh\\n-L\\n' >build/x/tests/emulator
+. tools/suites.sh && find_emulator x && [ "${emulator[0]}${#emulator[@]}" = "some folder/wine.sh2" ]"""
+COMMANDS = (["./dev", "help"], ["./dev", "format"], ["bash", "-c", EMULATOR], ["python3", "tools/check_misuse.py"])
 
 
 def main():
