@@ -175,7 +175,11 @@ run_manager() {
 # What a package manager says of a lock that another program holds. Of one that it may not open, which no
 # waiting mends, it says other things.
 is_locked() {
-  grep -qE 'Could not get lock|(frontend|database) lock was locked|database is locked by|unable to lock database|Cannot get an advisory lock|Another active Homebrew' <<<"$said"
+  local texts='Could not get lock|(frontend|database) lock was locked'  # apt, dpkg
+  texts+='|Failed to obtain rpm transaction lock|transaction lock on .*temporarily unavailable'  # dnf, rpm
+  texts+='|could not lock database: File exists|Cannot get an advisory lock'  # pacman, pkg
+  texts+='|process has already locked|Another active Homebrew'  # brew
+  grep -qE "$texts" <<<"$said"
 }
 
 # Who holds it, as far as that is known. apt says "Could not get lock /PATH. It is held by process 12 (NAME)".

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""What tools/install_tools.sh does and says, with an apt-get, a sudo and a sleep that are none."""
+"""What tools/install_tools.sh does and says, with package managers, a sudo and a sleep that are none."""
 import os
 import pathlib
 import shutil
@@ -16,18 +16,19 @@ SHELL = """
 say() { printf 'say: %s\\n' "$*" >&2; }
 die() { printf 'dev: %s\\n' "$*" >&2; exit 1; }
 . "$SCRIPT"
-need wrk curl
+need $WANTED
 echo "has them"
 """
 # Each call takes the next of the answers: "ok", or a text that it fails with; the last one stays.
-APT = """#!/bin/bash
-echo "apt-get $*" >>"$FAKES/calls"
-n=$(($(cat "$FAKES/$1.count" 2>/dev/null || echo 0) + 1))
-echo $n >"$FAKES/$1.count"
-while [ $n -gt 1 ] && [ ! -e "$FAKES/$1.$n" ]; do n=$((n - 1)); done
-answer=$(cat "$FAKES/$1.$n")
+MANAGER = """#!/bin/bash
+echo "${0##*/} $*" >>"$FAKES/calls"
+command=${1/#-S/install}
+n=$(($(cat "$FAKES/$command.count" 2>/dev/null || echo 0) + 1))
+echo $n >"$FAKES/$command.count"
+while [ $n -gt 1 ] && [ ! -e "$FAKES/$command.$n" ]; do n=$((n - 1)); done
+answer=$(cat "$FAKES/$command.$n")
 if [ "$answer" != ok ]; then echo "Reading package lists..."; echo "$answer" >&2; exit 100; fi
-[ "$1" != install ] || for tool in wrk curl; do echo '#!/bin/bash' >"$FAKES/$tool"; chmod +x "$FAKES/$tool"; done
+[ $command != install ] || for tool in $WANTED; do echo '#!/bin/bash' >"$FAKES/$tool"; chmod +x "$FAKES/$tool"; done
 """
 # A lists' failure is no failure of update.
 WARNS = """#!/bin/bash
@@ -50,11 +51,22 @@ LISTS = ("E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7
 OLD = "E: Could not get lock /var/lib/dpkg/lock - open (11: Resource temporarily unavailable)"
 DENIED = ("E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\n"
           "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?")
+# What the package managers of other systems say of a lock that another program holds, and of what they may not do.
+OTHERS = {
+    "dnf": ("Running transaction\nTransaction failed: Failed to obtain rpm transaction lock. Another transaction is in progress.",
+            "error: can't create transaction lock on /usr/lib/sysimage/rpm/.rpm.lock (Permission denied)"),
+    "pacman": ("error: failed to init transaction (unable to lock database)\nerror: could not lock database: File exists\n"
+               "  if you're sure a package manager is not already\n  running, you can remove /var/lib/pacman/db.lck",
+               "error: failed to init transaction (unable to lock database)\nerror: could not lock database: Permission denied"),
+    "pkg": ("pkg: Cannot get an advisory lock on a database, it is locked by another process", "pkg: Insufficient privileges"),
+    "brew": ("Error: A `brew install wrk` process has already locked /opt/homebrew/var/homebrew/locks/wrk.formula.lock.\n"
+             "Please wait for it to finish or terminate it to continue.", "Error: The following directories are not writable"),
+}
 BY_HAND = "apt-get update && apt-get install -y wrk curl"
 SUDO_BY_HAND = "sudo apt-get update && sudo apt-get install -y wrk curl"
 
 
-def run(update=("ok",), install=("ok",), user=0, sudo=None, apt=APT):
+def run(update=("ok",), install=("ok",), user=0, sudo=None, apt=MANAGER, manager="apt-get", wanted="wrk curl"):
     """need, in a folder with a space. `sudo`: None if there is none, else the exit of `sudo -n`.
     Returns status, what was said, and what was called."""
     with tempfile.TemporaryDirectory(prefix="the fakes ") as fakes:
@@ -67,7 +79,7 @@ def run(update=("ok",), install=("ok",), user=0, sudo=None, apt=APT):
         fake("id", f"#!/bin/bash\necho {user}\n")
         fake("sleep", '#!/bin/bash\necho "sleep $*" >>"$FAKES/calls"\n')
         if apt is not None:
-            fake("apt-get", apt)
+            fake(manager, apt)
         if sudo is not None:
             fake("sudo", SUDO)
         for command, answers in (("update", update), ("install", install)):
@@ -75,7 +87,7 @@ def run(update=("ok",), install=("ok",), user=0, sudo=None, apt=APT):
                 pathlib.Path(fakes, f"{command}.{number}").write_text(answer)
         done = subprocess.run([shutil.which("bash"), "-euo", "pipefail", "-c", SHELL], check=False, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True,
-                              env={"PATH": fakes, "FAKES": fakes, "SCRIPT": str(SCRIPT),
+                              env={"PATH": fakes, "FAKES": fakes, "SCRIPT": str(SCRIPT), "WANTED": wanted,
                                    "NEEDS_PASSWORD": str(sudo or 0)})
         calls = pathlib.Path(fakes, "calls")
         return done.returncode, done.stdout + done.stderr, calls.read_text().splitlines() if calls.exists() else []
@@ -103,6 +115,14 @@ def waits():
             lines = [line for line in said.splitlines() if "waiting" in line]
             if (status, calls.count("sleep 5")) != (0, 3) or len(lines) != 1 or holder not in lines[0]:
                 yield f"{command}, three times {lock!r}: exit {status}, {calls}, said {said!r}"
+    for manager, (lock, denied) in OTHERS.items():
+        status, said, calls = run(install=(lock, lock, "ok"), manager=manager, wanted="git curl")
+        lines = [line for line in said.splitlines() if "waiting" in line]
+        if (status, calls.count("sleep 5")) != (0, 2) or len(lines) != 1 or f"holds the lock of {manager}" not in lines[0]:
+            yield f"{manager}, twice {lock!r}: exit {status}, {calls}, said {said!r}"
+        status, said, calls = run(install=(denied,), manager=manager, wanted="git curl")
+        if status != 1 or "sleep 5" in calls:
+            yield f"{manager} that may not: exit {status}, {calls}, said {said!r}"
 
 
 def gives_up():
