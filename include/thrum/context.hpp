@@ -260,7 +260,9 @@ THRUM_OUT_OF_LINE context context::with_stop_token(std::stop_token token) const 
 
 THRUM_OUT_OF_LINE void context::cancel(std::error_code cause) const {
   if (node() == nullptr) {
-    base::throw_usage("context::cancel: the background cannot be cancelled");
+    base::throw_usage(
+        "context::cancel: the background context cannot be cancelled; cancel a context that is "
+        "derived from it");
   }
   node()->cancel(context_detail::context_cause::canceled, cause);
 }

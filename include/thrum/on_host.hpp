@@ -126,7 +126,8 @@ THRUM_OUT_OF_LINE host_thread* host_for_start(runtime_scheduler& scheduler) {
   }
   host_thread* const first = first_host(scheduler);
   if (first == nullptr) {
-    base::throw_system(os::error_code_of(os::no_memory), "go: no memory for the host of on_host");
+    base::throw_system(os::error_code_of(os::no_memory),
+                       "go: no memory for a host of on_host; raise the memory limit");
   }
   return first;
 }

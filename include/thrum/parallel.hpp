@@ -284,13 +284,12 @@ concept range = requires(R& r) {
 template <class It, class End>
 consteval bool is_indexed() {
   static_assert(std::random_access_iterator<It>,
-                "parallel_for, parallel_reduce: the elements must be reachable by an index; copy "
-                "them to a std::vector, or loop over their indices");
+                "parallel_for, parallel_reduce: the range must have random access; copy its "
+                "elements to a std::vector, or loop over indices");
   if constexpr (std::random_access_iterator<It>) {
-    static_assert(
-        std::sized_sentinel_for<End, It>,
-        "parallel_for, parallel_reduce: it must be known how many elements there are; give "
-        "the range an end");
+    static_assert(std::sized_sentinel_for<End, It>,
+                  "parallel_for, parallel_reduce: the number of elements must be known; give the "
+                  "range an end");
     return std::sized_sentinel_for<End, It>;
   } else {
     return false;

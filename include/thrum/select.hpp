@@ -347,7 +347,7 @@ requires(select_detail::is_select_case<std::remove_cvref_t<Cases>>&&...) std::si
     select(Cases&&... cases) {
   constexpr std::size_t n = sizeof...(Cases);
   static_assert((std::size_t{0} + ... + std::size_t{std::remove_cvref_t<Cases>::is_default}) <= 1,
-                "select: more than one otherwise()");
+                "select: it has more than one otherwise(); pass at most one");
   if constexpr (n == 0) {
     sched::exit_if_cancelled(
         chan_detail::wait_for_nothing(sched::wait_reason::select_no_cases, sched::no_deadline));
@@ -459,7 +459,7 @@ THRUM_OUT_OF_LINE std::size_t select(std::span<select_case> cases) {
     for (; prepared < n; ++prepared) {
       auto& erased = *cases[prepared].erased_;
       if (erased.is_default() && std::exchange(default_index, prepared) != n) {
-        base::throw_usage("select: more than one otherwise()");
+        base::throw_usage("select: it has more than one otherwise(); pass at most one");
       }
       erased.prepare();
       frame.operations[prepared] = &erased.operation();

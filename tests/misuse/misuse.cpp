@@ -38,23 +38,23 @@ void takes_reference(int& /*a*/) {}
 [[maybe_unused]] void cannot_be_started(runtime& other, std::unique_ptr<int>& owner) {
   const auto takes_owner = [](std::unique_ptr<int> /*p*/) {};
   int number = 0;
-  go(5);                                     // error: go, spawn: what is started cannot be called
-  go(takes_two, 1);                          // error: go, spawn: what is started cannot be called
-  go(takes_reference, number);               // error: go, spawn: what is started cannot be called
-  go({.name = "named"}, takes_two, "1");     // error: go, spawn: what is started cannot be called
-  go(takes_owner, owner);                    // error: go, spawn: the function and its arguments
-  const auto handle = spawn(takes_two, 1L);  // error: go, spawn: what is started cannot be called
-  other.go(takes_two, 1, 2, 3);              // error: go, spawn: what is started cannot be called
-  static_cast<void>(other.spawn(6L));        // error: go, spawn: what is started cannot be called
-  other.block_on(takes_reference);           // error: go, spawn: what is started cannot be called
-  run(7.0);                                  // error: go, spawn: what is started cannot be called
-  go(other, takes_two, 1.0, 2, 3);           // error: go, spawn: what is started cannot be called
+  go(5);                                     // error: go, spawn: the function cannot be called
+  go(takes_two, 1);                          // error: go, spawn: the function cannot be called
+  go(takes_reference, number);               // error: go, spawn: the function cannot be called
+  go({.name = "named"}, takes_two, "1");     // error: go, spawn: the function cannot be called
+  go(takes_owner, owner);                    // error: go, spawn: the goroutine keeps the function
+  const auto handle = spawn(takes_two, 1L);  // error: go, spawn: the function cannot be called
+  other.go(takes_two, 1, 2, 3);              // error: go, spawn: the function cannot be called
+  static_cast<void>(other.spawn(6L));        // error: go, spawn: the function cannot be called
+  other.block_on(takes_reference);           // error: go, spawn: the function cannot be called
+  run(7.0);                                  // error: go, spawn: the function cannot be called
+  go(other, takes_two, 1.0, 2, 3);           // error: go, spawn: the function cannot be called
   wait_group group;
-  group.go(takes_two);  // error: go, spawn: what is started cannot be called
+  group.go(takes_two);  // error: go, spawn: the function cannot be called
   task_group tasks;
-  tasks.go(takes_owner, number);        // error: go, spawn: what is started cannot be called
-  tasks.go(other, takes_owner, 1.0);    // error: go, spawn: what is started cannot be called
-  static_cast<void>(tasks.try_go(8U));  // error: go, spawn: what is started cannot be called
+  tasks.go(takes_owner, number);        // error: go, spawn: the function cannot be called
+  tasks.go(other, takes_owner, 1.0);    // error: go, spawn: the function cannot be called
+  static_cast<void>(tasks.try_go(8U));  // error: go, spawn: the function cannot be called
   after_func(1s, takes_two);            // error: after_func: the function must be callable
   context().after_func(takes_two);      // error: context::after_func: the function must be callable
 }
@@ -74,8 +74,8 @@ void takes_reference(int& /*a*/) {}
 }
 
 [[maybe_unused]] void cannot_be_computed() {
-  const once_value five(5);  // error: once_value: what computes the value must be
-  const once_value two([](int a) { return a; });  // error: once_value: what computes the value must
+  const once_value five(5);                       // error: once_value: the function that
+  const once_value two([](int a) { return a; });  // error: once_value: the function that
 }
 
 [[maybe_unused]] void cannot_be_generated() {
@@ -84,17 +84,18 @@ void takes_reference(int& /*a*/) {}
 }
 
 [[maybe_unused]] void cannot_be_shared(singleflight<int, int>& flights) {
-  const singleflight<int, std::unique_ptr<int>> f;  // error: singleflight<Key, Value>: each caller
-  flights.do_(1, [](int a) { return a; });  // error: singleflight::do_: the function takes no
+  const singleflight<int, std::unique_ptr<int>>
+      f;                                    // error: singleflight<Key, Value>: Value must be
+  flights.do_(1, [](int a) { return a; });  // error: singleflight::do_: the function must be
 }
 
 [[maybe_unused]] void cannot_be_mapped(const std::list<int>& all) {
   task_group::map(all, 1,
-                  [](const char*) { return 1; });  // error: task_group::map: the function takes
+                  [](const char*) { return 1; });  // error: task_group::map: the function must be
   task_group::map(all, 1,
                   [](int) {});  // error: task_group::map: the function must return something
   task_group::first_success(all, 1,
-                            takes_two);  // error: task_group::first_success: the function takes
+                            takes_two);  // error: task_group::first_success: the function must be
   task_group::first_success(all, 1,
                             [](int) {});  // error: task_group::first_success: the function must
 }
@@ -112,8 +113,8 @@ void takes_reference(int& /*a*/) {}
 
 [[maybe_unused]] bool cannot_be_the_same(const chan<int>& c, const chan<long>& d,
                                          const recv_chan<void>& signals) {
-  const bool differ = c != d;      // error: chan: channels of two types of elements are never
-  const bool both = signals == c;  // error: chan: channels of two types of elements are never
+  const bool differ = c != d;      // error: chan: channels with different element types
+  const bool both = signals == c;  // error: chan: channels with different element types
   return differ && both;
 }
 
@@ -124,7 +125,7 @@ void takes_reference(int& /*a*/) {}
 
 [[maybe_unused]] void cannot_wait_with(condition_variable& changed,
                                        std::unique_lock<std::mutex>& lock) {
-  changed.wait(lock);  // error: condition_variable: it waits on a
+  changed.wait(lock);  // error: condition_variable: the lock must be
   changed.wait(lock, [] { return true; });
   changed.wait_for(lock, 1s);
   changed.wait_until(lock, time_point());
@@ -136,12 +137,13 @@ struct no_default {
 
 [[maybe_unused]] void handlers_that_cannot_be_called(const chan<int>& c, const chan<void>& signals,
                                                      const chan<no_default>& others) {
-  select(on_recv(c, [](const char*) {}));  // error: on_recv: the handler takes (T), (std
-  select(on_recv(signals, 5));             // error: on_recv: the handler takes (bool)
-  select(on_recv(others, [](no_default&&, bool) {}));  // error: on_recv: a handler f(T&&, bool) is
-  select(on_send(c, 1, [](int) {}));                   // error: select: the handler of this case is
-  select(on_timeout(1s, 6));                           // error: select: the handler of this case is
-  select(otherwise([](bool) {}));                      // error: select: the handler of this case is
+  select(on_recv(c, [](const char*) {}));  // error: on_recv: the handler must be callable with (T)
+  select(on_recv(signals, 5));             // error: on_recv: the handler of a chan<void> must
+  select(
+      on_recv(others, [](no_default&&, bool) {}));  // error: on_recv: a handler f(T&&, bool) gets
+  select(on_send(c, 1, [](int) {}));                // error: select: the handler of this case must
+  select(on_timeout(1s, 6));                        // error: select: the handler of this case must
+  select(otherwise([](bool) {}));                   // error: select: the handler of this case must
 }
 
 [[maybe_unused]] void results_that_matter(const chan<int>& c, const chan<void>& signals,
@@ -218,10 +220,11 @@ struct without_end {
 };
 
 [[maybe_unused]] void cannot_be_shared_out(std::list<int>& links, const without_end& endless) {
-  parallel_for(links, [](int) {});  // error: parallel_for, parallel_reduce: the elements must be
+  parallel_for(links, [](int) {});  // error: parallel_for, parallel_reduce: the range must have
   parallel_for(0, 9, [](const char*) {});  // error: parallel_for: the function must be callable
   parallel_for(std::span<int>(), [] {});   // error: parallel_for: the function must be callable
-  parallel_for(endless, [](int) {});  // error: parallel_for, parallel_reduce: it must be known how
+  parallel_for(endless,
+               [](int) {});  // error: parallel_for, parallel_reduce: the number of elements
 }
 
 [[maybe_unused]] void cannot_be_streams(int number, std::list<int>& links, io::pipe_reader& in) {

@@ -38,9 +38,9 @@ THRUM_OUT_OF_LINE void notify_address(const void* object, std::size_t most) noex
 
 template <class T>
 constexpr bool can_be_waited_for() {
-  static_assert(
-      std::atomic<T>::is_always_lock_free,
-      "atomic_wait: the atomic is looked at under a lock, so it must be free of locks itself");
+  static_assert(std::atomic<T>::is_always_lock_free,
+                "atomic_wait: the atomic must be lock-free, because atomic_wait reads it while it "
+                "holds a lock");
   return true;
 }
 

@@ -154,7 +154,9 @@ class barrier {
 
   void finish(outcome how) {
     if (how == outcome::too_many) {
-      base::throw_usage("barrier::arrive: more arrivals than participants are missing");
+      base::throw_usage(
+          "barrier::arrive: the number of arrivals is negative or exceeds the number that the "
+          "phase still expects");
     }
     if (how == outcome::last) {
       end_phase();

@@ -161,8 +161,8 @@ class condition_variable {
   template <class Other>
   static bool must_be_ours(std::unique_lock<Other>& /*lock*/) {
     static_assert(std::is_same_v<Other, mutex>,
-                  "condition_variable: it waits on a std::unique_lock<thrum::mutex>; "
-                  "condition_variable_any waits on any lock");
+                  "condition_variable: the lock must be a std::unique_lock<thrum::mutex>; use "
+                  "condition_variable_any with any other lock");
     return false;
   }
 
@@ -212,7 +212,8 @@ namespace thrum { inline namespace THRUM_ABI {
 THRUM_OUT_OF_LINE std::cv_status condition_variable::wait_until_ns(std::unique_lock<mutex>& lock,
                                                                    std::int64_t deadline) {
   if (!lock.owns_lock()) {
-    base::throw_usage("condition_variable::wait: the lock does not hold its mutex");
+    base::throw_usage(
+        "condition_variable::wait: the lock does not hold its mutex; lock it before the wait");
   }
   const sched::wake_cause cause = wait_unlocked(*lock.mutex(), deadline);
   if constexpr (!THRUM_EXCEPTIONS) {

@@ -147,7 +147,7 @@ class latch {
 namespace thrum { inline namespace THRUM_ABI {
 
 THRUM_COLD THRUM_OUT_OF_LINE void latch::throw_too_much() {
-  base::throw_usage("latch::count_down: by a negative number, or by more than is left");
+  base::throw_usage("latch::count_down: the number is negative or exceeds the count");
 }
 
 THRUM_OUT_OF_LINE void latch::take_all_locked(sched::wake_list& released) noexcept {

@@ -28,8 +28,9 @@ namespace thrum { inline namespace THRUM_ABI {
 template <class F>
 class once_value {
  public:
-  static_assert(std::is_object_v<F> && std::is_invocable_v<F&>,
-                "once_value: what computes the value must be callable without arguments");
+  static_assert(
+      std::is_object_v<F> && std::is_invocable_v<F&>,
+      "once_value: the function that computes the value must be callable without arguments");
 
   /// What f returns.
   using result_type = typename std::conditional_t<std::is_invocable_v<F&>, std::invoke_result<F&>,

@@ -45,7 +45,7 @@ class counting_semaphore {
   /// usage_error if `permits` is negative or above max().
   explicit constexpr counting_semaphore(std::ptrdiff_t permits) : count_(permits) {
     if (permits < 0 || permits > LeastMax) {
-      base::throw_usage("counting_semaphore: the number of permits is out of range");
+      base::throw_usage("counting_semaphore: the number of permits is negative or exceeds max()");
     }
   }
   counting_semaphore(const counting_semaphore&) = delete;
@@ -103,7 +103,9 @@ class counting_semaphore {
     std::ptrdiff_t before = count_.load(relaxed);  // relaxed: the exchange decides
     do {
       if (n < 0 || before > LeastMax - n) {
-        base::throw_usage("counting_semaphore::release: the number of permits is out of range");
+        base::throw_usage(
+            "counting_semaphore::release: the number of permits is negative, or there would be "
+            "more than max()");
       }
       // [sem.count >] release: what we did, to the acquire that gets the permit.
       // relaxed: looks at it again

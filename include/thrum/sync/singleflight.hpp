@@ -43,8 +43,8 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
 class singleflight {
  public:
   static_assert(std::is_copy_constructible_v<Value>,
-                "singleflight<Key, Value>: each caller gets a copy of the value; take a "
-                "std::shared_ptr for what cannot be copied");
+                "singleflight<Key, Value>: Value must be copyable, because each caller gets a "
+                "copy; use a std::shared_ptr");
 
   /// What do_ returns.
   struct result {
@@ -113,7 +113,9 @@ class singleflight {
   template <class F, class Wait>
   std::optional<result> fly_or_wait(const Key& key, F& f, Wait wait) {
     constexpr bool fits = std::is_invocable_r_v<Value, F&>;
-    static_assert(fits, "singleflight::do_: the function takes no argument and returns the value");
+    static_assert(
+        fits,
+        "singleflight::do_: the function must be callable without arguments and return the value");
     if constexpr (fits) {
       for (;;) {
         const seat own = take_seat(key);

@@ -48,7 +48,7 @@ class wait_group {
   /// The count begins with n. usage_error if that is negative.
   explicit constexpr wait_group(int n) : word_(static_cast<std::uint64_t>(n) << 32) {
     if (n < 0) {
-      base::throw_usage("wait_group: negative counter");
+      base::throw_usage("wait_group: the count is negative");
     }
   }
   wait_group(const wait_group&) = delete;
@@ -257,8 +257,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::destroyed_too_early() noexcept {
   if (counter > 0 && m != nullptr && m->g != nullptr && !m->g->exiting &&
       !m->scheduler->ending.has_begun() && std::uncaught_exceptions() == 0 &&
       !sched::process_exit::is_mine()) {
-    base::message<128> text("wait_group: it is destroyed while its count is ");
-    text.append(counter).append("; call wait() before, or share it with those that call done()");
+    base::message<160> text("wait_group: it is destroyed while its count is ");
+    text.append(counter).append(
+        "; call wait() first, or let the goroutines that call done() share it");
     base::fatal(text.view());
   }
   word_.store(destroyed, std::memory_order_relaxed);  // relaxed: for those that come too late
@@ -281,16 +282,16 @@ THRUM_COLD THRUM_OUT_OF_LINE void wait_group::take_back(std::int32_t counter, st
   if (counter < 0 && static_cast<std::uint32_t>(word_.load(std::memory_order_relaxed)) ==
                          static_cast<std::uint32_t>(destroyed)) {
     base::fatal(
-        "wait_group::done: the wait_group was destroyed before; call wait() before it goes, or "
-        "share it with those that call done()");
+        "wait_group::done: the wait_group is destroyed already; call wait() before its end, or let "
+        "the goroutines that call done() share it");
   }
   wake_if_zero(delta);
   base::throw_usage(counter < 0 && is_raised
                         ? "wait_group::add: the count would exceed 2147483647; is a done() missing?"
-                    : counter < 0
-                        ? "wait_group::add: negative counter; more done() than add()"
-                        : "wait_group::add: raised from zero while somebody waits; add before "
-                          "wait");
+                    : counter < 0 ? "wait_group::add: the count would be negative; there are more "
+                                    "calls of done() than of add()"
+                                  : "wait_group::add: the count rises from zero while a goroutine "
+                                    "waits; call add() before wait()");
 }
 
 THRUM_OUT_OF_LINE void wait_group::wake_if_zero(std::uint64_t too_much) noexcept {

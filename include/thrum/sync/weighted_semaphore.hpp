@@ -158,7 +158,8 @@ THRUM_OUT_OF_LINE bool weighted_semaphore::try_acquire(std::ptrdiff_t n) {
 THRUM_OUT_OF_LINE void weighted_semaphore::release(std::ptrdiff_t n) {
   if (n < 0 || !give(n)) {
     base::throw_usage(
-        "weighted_semaphore::release: a negative number of permits, or more than were taken");
+        "weighted_semaphore::release: the number of permits is negative or exceeds the number that "
+        "was acquired");
   }
 }
 
@@ -166,7 +167,7 @@ THRUM_OUT_OF_LINE bool weighted_semaphore::acquire_until(std::ptrdiff_t n, std::
   const sched::wake_cause cause = wait_for_permits(n, deadline);
   if (cause == sched::wake_cause::closed) {
     base::throw_usage(
-        "weighted_semaphore::acquire: a negative number of permits, or more than there are");
+        "weighted_semaphore::acquire: the number of permits is negative or exceeds max()");
   }
   if (cause == sched::wake_cause::none) {
     sync_detail::after_operation();

@@ -330,13 +330,15 @@ THRUM_OUT_OF_LINE rate_limiter::waiter::waiter(rate_limiter& of, std::size_t n, 
     : place_(of.take(n, until)) {
   if (!place_ && n > of.burst() && of.rate() != unlimited) {
     base::throw_usage(
-        "rate_limiter::wait: for more events than the burst, which are never allowed");
+        "rate_limiter::wait: the number of events exceeds the burst, so they would never be "
+        "allowed; wait for fewer at a time");
   }
 }
 
 THRUM_OUT_OF_LINE void rate_limiter::wait(std::size_t n) {
   if (!wait_no_longer_than(n, sched::no_deadline)) {
-    base::throw_usage("rate_limiter::wait: at this rate the events are never allowed");
+    base::throw_usage(
+        "rate_limiter::wait: the rate is so low that the events would never be allowed; raise it");
   }
 }
 

@@ -183,7 +183,9 @@ class func_timer_of final : public func_timer {
       go_detail::start_task(self->scheduler_, {},
                             [held = reference(self)] { std::invoke(held.of->function_); });
     }
-    THRUM_CATCH_ALL { base::fatal("after_func: no memory for the goroutine of a due timer"); }
+    THRUM_CATCH_ALL {
+      base::fatal("after_func: no memory for the goroutine of a due timer; raise the memory limit");
+    }
   }
   static void destroy(func_timer* timer) noexcept { delete static_cast<func_timer_of*>(timer); }
 
@@ -251,7 +253,8 @@ class timer {
     if (time_detail::func_timer* const called = function_.get()) {
       return called->reset(due);
     }
-    return channel("timer::reset: called on no timer").set(due, 0);
+    return channel("timer::reset: the timer is empty: default-constructed or moved from")
+        .set(due, 0);
   }
 
  private:
@@ -429,7 +432,8 @@ THRUM_OUT_OF_LINE bool timer::stop() const {
   if (time_detail::func_timer* const called = function_.get()) {
     return called->stop();
   }
-  return channel("timer::stop: called on no timer").set(sched::no_deadline, 0);
+  return channel("timer::stop: the timer is empty: default-constructed or moved from")
+      .set(sched::no_deadline, 0);
 }
 
 THRUM_OUT_OF_LINE time_detail::timer_channel& timer::channel(const char* error) const {

@@ -82,7 +82,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
   /// One allocation for the channel and its ring. The caller owns one reference.
   static chan_core* make(std::size_t capacity) {
     if (capacity > (std::numeric_limits<std::size_t>::max() / 2 - sizeof(chan_core)) / sizeof(E)) {
-      base::throw_usage("make_chan: the capacity is out of range");
+      base::throw_usage("make_chan: the capacity is negative or too large");
     }
     void* const memory = ::operator new(sizeof(chan_core) + capacity * sizeof(E),
                                         std::align_val_t(alignof(chan_core)));

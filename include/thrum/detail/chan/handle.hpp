@@ -87,8 +87,8 @@ template <class A, class B>
 requires(!std::is_same_v<A, B>) constexpr bool operator==(const chan_handle<A>&,
                                                           const chan_handle<B>&) noexcept {
   static_assert(std::is_same_v<A, B>,
-                "chan: channels of two types of elements are never the same channel; compare those "
-                "of one type");
+                "chan: channels with different element types are never the same channel; compare "
+                "channels of one type");
   return false;
 }
 

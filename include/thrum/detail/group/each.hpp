@@ -93,8 +93,8 @@ void for_each(Group& group, Range& range, Go& go, Body make_body) {
 template <class Group, class Range, class F, class Go>
 auto map(Range& range, std::size_t limit, F& f, Go go) {
   static_assert(fits<Range, F>,
-                "task_group::map: the function takes an element of the range, and perhaps a "
-                "std::stop_token");
+                "task_group::map: the function must be callable with an element of the range, or "
+                "with an element and a std::stop_token");
   if constexpr (fits<Range, F>) {
     using result = result_for<Range, F>;
     static_assert(!std::is_void_v<result>,
@@ -114,8 +114,8 @@ auto map(Range& range, std::size_t limit, F& f, Go go) {
       for (std::optional<result>& slot : slots) {
         if (!slot.has_value()) {
           throw_no_result(
-              "task_group::map: an element has no result; its goroutine was ended by "
-              "this_goroutine::exit or by its runtime's stop");
+              "task_group::map: an element has no result; this_goroutine::exit or the runtime's "
+              "stop ended its goroutine");
         }
         results.push_back(std::move(*slot));
       }
@@ -126,10 +126,9 @@ auto map(Range& range, std::size_t limit, F& f, Go go) {
 
 template <class Group, class Range, class F, class Go>
 auto first_success(Range& range, std::size_t limit, F& f, Go go) {
-  static_assert(
-      fits<Range, F>,
-      "task_group::first_success: the function takes an element of the range, and perhaps "
-      "a std::stop_token");
+  static_assert(fits<Range, F>,
+                "task_group::first_success: the function must be callable with an element of the "
+                "range, or with an element and a std::stop_token");
   if constexpr (fits<Range, F>) {
     using result = result_for<Range, F>;
     static_assert(!std::is_void_v<result>,
@@ -163,12 +162,13 @@ auto first_success(Range& range, std::size_t limit, F& f, Go go) {
       group.wait();
       if (!outcome.value.has_value()) {
         if (!has_begun) {
-          base::throw_usage("task_group::first_success: the range is empty");
+          base::throw_usage(
+              "task_group::first_success: the range is empty; pass at least one element");
         }
         sync_detail::rethrow_kept(outcome);
         throw_no_result(
-            "task_group::first_success: there is no result; the goroutines were ended by "
-            "this_goroutine::exit or by their runtime's stop");
+            "task_group::first_success: no goroutine has a result; this_goroutine::exit or the "
+            "runtime's stop ended all of them");
       }
       return std::move(*outcome.value);
     }

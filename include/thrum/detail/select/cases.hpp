@@ -48,7 +48,7 @@ struct no_handler {
 template <class F>
 void call_handler(F& handler) {
   constexpr bool callable = std::is_invocable_v<F&>;
-  static_assert(callable, "select: the handler of this case is called without arguments");
+  static_assert(callable, "select: the handler of this case must be callable without arguments");
   if constexpr (callable) {
     std::invoke(handler);
   }
@@ -203,7 +203,9 @@ class recv_case : public select_case_base {
         std::invoke(handler_, ok);
       } else {
         constexpr bool callable = std::is_invocable_v<F&>;
-        static_assert(callable, "on_recv: the handler takes (bool) or nothing");
+        static_assert(callable,
+                      "on_recv: the handler of a chan<void> must be callable with a bool or "
+                      "without arguments");
         if constexpr (callable) {
           std::invoke(handler_);
         }
@@ -219,8 +221,8 @@ class recv_case : public select_case_base {
       } else if constexpr (takes == handler_takes::element_and_ok) {
         constexpr bool has_default = std::is_default_constructible_v<T>;
         static_assert(has_default,
-                      "on_recv: a handler f(T&&, bool) is called with T() when the channel is "
-                      "closed; take std::optional<T> instead");
+                      "on_recv: a handler f(T&&, bool) gets T() from a closed channel, and T has "
+                      "no default constructor; take std::optional<T> instead");
         if (ok) {
           std::invoke(handler_, element::unwrap(*received_), true);
         } else if constexpr (has_default) {
@@ -229,7 +231,8 @@ class recv_case : public select_case_base {
       } else {
         constexpr bool callable = std::is_invocable_v<F&>;
         static_assert(callable,
-                      "on_recv: the handler takes (T), (std::optional<T>), (T&&, bool) or nothing");
+                      "on_recv: the handler must be callable with (T), with (std::optional<T>), "
+                      "with (T&&, bool) or without arguments");
         received_.reset();  // the handler may take long
         if constexpr (callable) {
           std::invoke(handler_);

@@ -42,11 +42,11 @@ template <class F, class... Args>
 consteval bool is_task() {
   constexpr bool called = is_called<F, Args...>;
   static_assert(called,
-                "go, spawn: what is started cannot be called with the arguments that come with it; "
-                "it gets copies of its own, as rvalues: std::ref(x) makes a reference of one");
+                "go, spawn: the function cannot be called with these arguments, which it gets as "
+                "rvalues of their copies; pass a reference with std::ref(x)");
   static_assert(!called || is_kept<F, Args...>,
-                "go, spawn: the function and its arguments are kept until the goroutine runs; one "
-                "of them can be neither copied nor moved: std::move it, or hand over a pointer");
+                "go, spawn: the goroutine keeps the function and its arguments, and one of them "
+                "can be neither copied nor moved; std::move it, or pass a pointer");
   return called && is_kept<F, Args...>;
 }
 
