@@ -73,7 +73,7 @@ TEST_CASE("PanicLoop: an exception whose text cannot be had ends the program all
   const program_result r = run_program("panic_in_a_panic");
   INFO(r.text);
   CHECK(r.signal == SIGABRT);
-  CHECK(r.says("another exception while the first one was reported"));
+  CHECK(r.says("another exception was thrown while the first one was reported"));
 }
 
 // PanicAfterGoexit, PanicDeadlockGosched, PanicDeadlockSyscall, PanicWhilePanicking, PanicRace, GoNil.

@@ -33,7 +33,7 @@ TEST_CASE("mutex_watch names each place where a goroutine parks with a std::mute
   CHECK(r.exit_code == 0);
   CHECK(
       r.says("thrum: goroutine 1 [cook] parks while its thread holds 1 lock(s) of the C library"));
-  CHECK(r.says("unlock it first, or use thrum::mutex"));
+  CHECK(r.says("unlock them first, or use thrum::mutex"));
   if (std::getenv("THRUM_TEST_EMULATOR") == nullptr) {
     CHECK(r.says("park_in_the_kitchen"));
   }

@@ -37,7 +37,7 @@ TEST_CASE("a panic aborts the program and reports its exception, its goroutine a
             "[0-9]+ of a bubble \\(repeat with THRUM_BUBBLE_SEED=77\\): out of time\n"},
         row{"panic_of_no_exception", ""}, row{"panic_in_a_group", ".*in a group"},
         row{"wait_in_a_destructor",
-            "[0-9]+ \\[closer\\]: told to end.* destructor .*thrum::uncancellable"},
+            "[0-9]+ \\[closer\\]: goroutine_exit was thrown.* destructor .*thrum::uncancellable"},
         row{"usage_error_unhandled", "[0-9]+: mutex::unlock: "}}) {
     const program_result r = run_program(each.program);
     INFO(each.program << ": " << r.text);

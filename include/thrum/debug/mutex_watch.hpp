@@ -100,7 +100,7 @@ inline void report_held_locks(goroutine_id id, std::string_view name) {
   }
   text.append(
       " parks while its thread holds " + std::to_string(held) +
-      " lock(s) of the C library, as a std::mutex is; unlock it first, or use thrum::mutex\n");
+      " lock(s) of the C library, such as a std::mutex; unlock them first, or use thrum::mutex\n");
   os::symbolizer symbols;
   base::write_error(text.append(describe_callers(symbols, callers.frames, callers.size)));
 }

@@ -44,7 +44,7 @@ template <class Stream>
 class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   static_assert(readable_stream<Stream>,
                 "buffered_reader: the stream must be an io::readable_stream, with "
-                "read(std::span<std::byte>) and the same with a std::error_code&");
+                "read(std::span<std::byte>) and read(std::span<std::byte>, std::error_code&)");
 
  public:
   /// How many bytes it holds at most, unless told otherwise: 64 KiB, as Go's Scanner.
@@ -328,7 +328,8 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
 
   bool take_until(std::string& text, std::string_view delimiter, std::error_code& error) {
     if (delimiter.empty()) {
-      base::throw_usage("buffered_reader::read_until: the delimiter is empty");
+      base::throw_usage(
+          "buffered_reader::read_until: the delimiter is empty; pass at least one byte");
     }
     error.clear();
     std::size_t size = 0;

@@ -32,9 +32,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 /// points where its write is one.
 template <class Stream>
 class buffered_writer : public stream_writing<buffered_writer<Stream>> {
-  static_assert(writable_stream<Stream>,
-                "buffered_writer: the stream must be an io::writable_stream, with "
-                "write(std::span<const std::byte>) and the same with a std::error_code&");
+  static_assert(
+      writable_stream<Stream>,
+      "buffered_writer: the stream must be an io::writable_stream, with write(std::span<const "
+      "std::byte>) and write(std::span<const std::byte>, std::error_code&)");
 
  public:
   /// The size of the buffer, unless told otherwise: 4 KiB.

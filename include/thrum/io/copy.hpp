@@ -112,9 +112,9 @@ concept moves_from_pipes = requires(To& to, os::handle pipe, std::size_t& done) 
 /// One call of copy(). After an error it can go on: what was read and not written is kept.
 template <class From, class To>
 class copying {
-  static_assert(io::readable_stream<From> && io::writable_stream<To>,
-                "copy: the first must be an io::readable_stream, the second an "
-                "io::writable_stream");
+  static_assert(
+      io::readable_stream<From> && io::writable_stream<To>,
+      "copy: the first argument must be an io::readable_stream, the second an io::writable_stream");
 
  public:
   copying(From& from, To& to) noexcept : from_(from), to_(to) {}
@@ -263,7 +263,7 @@ void read_up_to(Stream& from, std::size_t most, std::string& text, std::error_co
                 IsOver is_over) {
   static_assert(io::readable_stream<Stream>,
                 "read_all: the stream must be an io::readable_stream, with "
-                "read(std::span<std::byte>) and the same with a std::error_code&");
+                "read(std::span<std::byte>) and read(std::span<std::byte>, std::error_code&)");
   constexpr std::size_t least = 4096;
   error.clear();
   for (std::size_t used = text.size();;) {

@@ -25,7 +25,7 @@ template <class Stream>
 class limited : public stream_reading<limited<Stream>> {
   static_assert(readable_stream<Stream>,
                 "limited: the stream must be an io::readable_stream, with "
-                "read(std::span<std::byte>) and the same with a std::error_code&");
+                "read(std::span<std::byte>) and read(std::span<std::byte>, std::error_code&)");
 
  public:
   /// Gives n bytes of the stream, or fewer if that ends before.

@@ -313,10 +313,12 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
   std::uint64_t wanted = 0;
   for (const int number : signals) {
     if (os::preempt_signal != 0 && number == os::preempt_signal) {
-      base::throw_usage("signal_set: SIGURG is the runtime's own");
+      base::throw_usage("signal_set: SIGURG belongs to the runtime; choose another signal");
     }
     if (os::caught_signals::is_raised_by_code(number)) {
-      base::throw_usage("signal_set: a signal that an instruction raises cannot be heard later");
+      base::throw_usage(
+          "signal_set: a signal that an instruction raises, such as SIGSEGV, must be handled at "
+          "once; install a handler with sigaction");
     }
     if (number < 1 || number > os::caught_signals::last) {
       error = std::make_error_code(std::errc::invalid_argument);

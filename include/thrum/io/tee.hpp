@@ -23,8 +23,9 @@ namespace thrum { inline namespace THRUM_ABI { namespace io {
 /// into it it owns. For one goroutine or thread at a time.
 template <class Reader, class Writer>
 class tee : public stream_reading<tee<Reader, Writer>> {
-  static_assert(readable_stream<Reader> && writable_stream<Writer>,
-                "tee: the first must be an io::readable_stream, the second an io::writable_stream");
+  static_assert(
+      readable_stream<Reader> && writable_stream<Writer>,
+      "tee: the first argument must be an io::readable_stream, the second an io::writable_stream");
 
  public:
   /// Reads from the one and writes to the other.
@@ -65,9 +66,10 @@ tee(Reader&&, Writer&&) -> tee<Reader, Writer>;
 /// goroutine or thread at a time.
 template <class... Writers>
 class multi_writer : public stream_writing<multi_writer<Writers...>> {
-  static_assert((writable_stream<Writers> && ...),
-                "multi_writer: each stream must be an io::writable_stream, with "
-                "write(std::span<const std::byte>) and the same with a std::error_code&");
+  static_assert(
+      (writable_stream<Writers> && ...),
+      "multi_writer: each stream must be an io::writable_stream, with write(std::span<const "
+      "std::byte>) and write(std::span<const std::byte>, std::error_code&)");
 
  public:
   /// Writes to these.

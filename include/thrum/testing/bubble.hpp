@@ -223,7 +223,7 @@ THRUM_OUT_OF_LINE std::uint64_t choose_seed() {
     const auto [end, error] = std::from_chars(text, text + digits.size(), seed);
     if (error != std::errc() || end != text + digits.size()) {
       base::throw_usage(
-          "bubble: THRUM_BUBBLE_SEED in the environment wants a number, from 0 to 2^64-1");
+          "bubble: the environment variable THRUM_BUBBLE_SEED must be a number from 0 to 2^64-1");
     }
     return seed;
   }

@@ -322,11 +322,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace testing {
 
 THRUM_OUT_OF_LINE fake_net::fake_net(fake_net_options how) {
   if (testing_detail::clock_of_caller() == nullptr) {
-    base::throw_usage("fake_net: made outside of a bubble, where its time could not pass");
+    base::throw_usage(
+        "fake_net: created outside of a bubble, whose clock it needs; create it inside "
+        "testing::bubble");
   }
   world_ = std::make_shared<testing_detail::fake_world>(how, how.seed ? *how.seed : seed());
   if (!net_detail::set_network_of_caller(world_.get())) {
-    base::throw_usage("fake_net: the bubble has one already, which must be destroyed first");
+    base::throw_usage("fake_net: the bubble already has a fake_net; destroy that one first");
   }
 }
 
@@ -352,7 +354,8 @@ THRUM_OUT_OF_LINE void fake_net::add_host(std::string_view name, std::string_vie
       return one.size() != 0 && one == other;
     };
     if (each.name == name || shares(each.v4, fresh.v4) || shares(each.v6, fresh.v6)) {
-      base::throw_usage("fake_net::add_host: there is a host with that name or address already");
+      base::throw_usage(
+          "fake_net::add_host: a host already has that name or address; choose another one");
     }
   }
   world_->hosts.push_back(std::move(fresh));
@@ -362,7 +365,7 @@ THRUM_OUT_OF_LINE std::uint32_t fake_net::number_of(std::string_view host) const
   const std::lock_guard guard(world_->lock);
   const std::optional<testing_detail::host_number> found = world_->find_host(host);
   if (!found) {
-    base::throw_usage("fake_net: there is no host of that name; add_host() makes one");
+    base::throw_usage("fake_net: no host has that name; call add_host() first");
   }
   return *found;
 }

@@ -279,7 +279,7 @@ TEST_CASE("the throwing forms name the operation, the text and the remedy") {
   };
   CHECK(
       message([] { endpoint("127.0.0.1"); }) ==
-      "endpoint \"127.0.0.1\": the port is missing; write it behind a colon, as in 127.0.0.1:80 or "
+      "endpoint \"127.0.0.1\": the port is missing; write it after a colon, as in 127.0.0.1:80 or "
       "[::1]:80");
   CHECK(message([] { (void)endpoint::local("a\0b"sv); }) ==
         "endpoint::local \"a?b\": the path contains a zero byte");

@@ -52,10 +52,9 @@ inline exception_text describe_current_exception() {
     text.what = e.what();
   } catch (const goroutine_exit&) {
     text.what =
-        "told to end, but it waits in a destructor or another noexcept function, which no "
-        "exception "
-        "may leave; put a thrum::uncancellable there, in whose scope a wait goes on though the "
-        "runtime stops";
+        "goroutine_exit was thrown in a destructor or another noexcept function, which no "
+        "exception may leave; put a thrum::uncancellable there, in whose scope waits continue "
+        "although the runtime stops";
   } catch (...) {
   }
   return text;
@@ -116,7 +115,7 @@ struct terminate_handling {
   // relaxed: only one reports
   if (!reporting.compare_exchange_strong(other, whose, relaxed, relaxed)) {
     if (other == whose) {
-      base::fatal("panic: another exception while the first one was reported");
+      base::fatal("panic: another exception was thrown while the first one was reported");
     }
     for (;;) {  // the other report ends the program
       os::sleep_ns(1'000'000'000);

@@ -64,24 +64,25 @@ namespace thrum { inline namespace THRUM_ABI { namespace net {
 THRUM_OUT_OF_LINE std::string endpoint_category_type::message(int value) const {
   switch (static_cast<endpoint_error>(value)) {
     case endpoint_error::no_port:
-      return "the port is missing; write it behind a colon, as in 127.0.0.1:80 or [::1]:80";
+      return "the port is missing; write it after a colon, as in 127.0.0.1:80 or [::1]:80";
     case endpoint_error::bad_port:
-      return "the port is no number from 0 to 65535 and, for net::resolve, no name of a "
-             "service either";
+      return "the port is neither a number from 0 to 65535 nor, for net::resolve, the name of a "
+             "service";
     case endpoint_error::no_brackets:
       return "more than one colon; write an IPv6 address in brackets, as in [::1]:80";
     case endpoint_error::bad_brackets:
-      return "brackets go around an IPv6 address, with the port behind, as in [::1]:80";
+      return "a bracket is misplaced; put brackets around an IPv6 address and the port after them, "
+             "as in [::1]:80";
     case endpoint_error::not_an_address:
-      return "the host is not an IPv4 or IPv6 address; names are for net::resolve";
+      return "the host is not an IPv4 or IPv6 address; look up a name with net::resolve";
     case endpoint_error::unknown_interface:
-      return "there is no network interface of the name behind the %";
+      return "no network interface has the name that follows the %";
     case endpoint_error::no_path:
       return "the path is missing; write unix:/run/x.sock, or unix:@name for an abstract name";
     case endpoint_error::nul_in_path: return "the path contains a zero byte";
     case endpoint_error::path_too_long:
-      return "the path is longer than the 107 bytes that the system takes; a relative one may "
-             "do";
+      return "the path is longer than 107 bytes, the most that the system takes; a relative path "
+             "may be shorter";
   }
   return "unknown error";
 }

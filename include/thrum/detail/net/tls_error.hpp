@@ -75,8 +75,9 @@ inline const char* text_of(tls_error condition) noexcept {
     case tls_error::wrong_host: return "the certificate is for another host";
     case tls_error::expired: return "a certificate is not valid at this time";
     case tls_error::untrusted: return "the peer's certificate is not trusted";
-    case tls_error::no_common_protocol: return "no application protocol in common";
-    case tls_error::refused_by_peer: return "the peer refuses";
+    case tls_error::no_common_protocol:
+      return "the two sides have no application protocol in common";
+    case tls_error::refused_by_peer: return "the peer refuses the connection";
     case tls_error::protocol: break;
   }
   return "TLS failed";
@@ -162,7 +163,7 @@ inline std::string tls_category_type::message(int value) const {
   }
   if (ERR_GET_LIB(code) == ERR_LIB_SSL &&
       (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST)) {
-    return "TLS failed: what the peer sends is not TLS";
+    return "TLS failed: the peer does not speak TLS on this port";
   }
   const char* const text = ERR_reason_error_string(code);
   return std::string("TLS failed: ") +

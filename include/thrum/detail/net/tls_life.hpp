@@ -48,7 +48,8 @@ inline tls_conn tls_conn::made(const char* operation, const tls_context& context
   if (!context || context.state_->is_client != is_client) {
     base::throw_usage(
         base::message<160>(operation)
-            .append(": the context is none, or for the other side; make one with tls_context::")
+            .append(
+                ": the tls_context is empty or is for the other side; make one with tls_context::")
             .append(is_client ? "client" : "server")
             .view()
             .data());
