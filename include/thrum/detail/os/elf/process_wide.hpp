@@ -323,7 +323,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
         &own);
   }
   if (own.object == nullptr) {
-    base::fatal("no memory for what the library has once in a process; it needs some pages");
+    base::fatal(
+        "no memory for the library's process-wide state, which takes a few pages; raise the memory "
+        "limit");
   }
   return own.object;
 }

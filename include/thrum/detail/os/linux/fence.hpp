@@ -95,7 +95,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
   full_fence();
   if (membarrier_works.load(relaxed)) {  // relaxed: decided before this thread existed (FN1)
     if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-      base::fatal("membarrier: the kernel refused a command that it had registered");
+      base::fatal(
+          "membarrier: the kernel refuses a command for which it has registered this process");
     }
   }
 }

@@ -108,14 +108,14 @@ THRUM_OUT_OF_LINE int joinable_thread::start(joinable_thread& out, void* (*entry
 
 THRUM_OUT_OF_LINE void joinable_thread::join() noexcept {
   if (!joinable_ || ::pthread_join(handle_, nullptr) != 0) {
-    base::fatal("thread: join of a thread that is not running or is the calling one");
+    base::fatal("thread: join: the thread is not running, or it is the calling thread");
   }
   joinable_ = false;
 }
 
 THRUM_OUT_OF_LINE void joinable_thread::require_joined() const noexcept {
   if (joinable_) {
-    base::fatal("thread: a handle was given up before the thread was joined");
+    base::fatal("thread: the handle was destroyed or reused before the thread was joined");
   }
 }
 

@@ -44,7 +44,7 @@ class thread_event {
   /// Does not return if the system refuses.
   void open(spares& /*from*/) noexcept {
     if (::sem_init(&posts_, 0, 0) != 0) {
-      base::fatal("semaphore: the system has refused to make one");
+      base::fatal("semaphore: the system refuses to create one");
     }
   }
   void lay_aside(spares& /*to*/) noexcept {}

@@ -161,7 +161,9 @@ THRUM_COLD THRUM_OUT_OF_LINE process_directory& find_directory() noexcept {
   if (found == nullptr) {
     void* const memory = map(sizeof(process_directory));
     if (memory == nullptr) {
-      base::fatal("no memory for what is there once in a process");
+      base::fatal(
+          "no memory for the library's process-wide state, which takes a few pages; raise the "
+          "memory limit");
     }
     found = ::new (memory) process_directory;
   }
@@ -189,7 +191,9 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
   if (object == nullptr) {
     object = map(size);
     if (object == nullptr || all.count == all.most) {
-      base::fatal("no memory for what is there once in a process");
+      base::fatal(
+          "no memory for the library's process-wide state, which takes a few pages; raise the "
+          "memory limit");
     }
     make(object);
     auto& entry = all.entries[all.count++];

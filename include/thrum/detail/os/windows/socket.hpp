@@ -153,7 +153,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void start_sockets() noexcept {
     return ::WSAStartup(MAKEWORD(2, 2), &found);
   }();
   if (refusal != 0) {
-    base::fatal("sockets: the system has refused to start them");
+    base::fatal("sockets: the system refuses to start its sockets (WSAStartup)");
   }
 }
 

@@ -123,7 +123,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(v
 THRUM_NOINLINE THRUM_OUT_OF_LINE void thread::join() noexcept {
   if (handle_ == nullptr || ::GetThreadId(handle_) == ::GetCurrentThreadId() ||
       ::WaitForSingleObject(handle_, INFINITE) != WAIT_OBJECT_0) {
-    base::fatal("thread: join of a thread that is not running or is the calling one");
+    base::fatal("thread: join: the thread is not running, or it is the calling thread");
   }
   ::CloseHandle(handle_);
   handle_ = nullptr;
@@ -140,7 +140,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
 
 THRUM_OUT_OF_LINE void thread::require_joined() const noexcept {
   if (handle_ != nullptr) {
-    base::fatal("thread: a handle was given up before the thread was joined");
+    base::fatal("thread: the handle was destroyed or reused before the thread was joined");
   }
 }
 

@@ -50,7 +50,7 @@ class thread_event {
     event_ =
         from.count != 0 ? from.events[--from.count] : ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
     if (event_ == nullptr) {
-      base::fatal("event: the system has refused to make one");
+      base::fatal("event: the system refuses to create one");
     }
   }
   void lay_aside(spares& to) noexcept {

@@ -136,7 +136,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_word_place::place() noexce
   }
   const ::DWORD index = ::TlsAlloc();
   if (index >= TLS_MINIMUM_AVAILABLE) {
-    base::fatal("thread: the program has used up the system's words of threads (TlsAlloc)");
+    base::fatal(
+        "thread: the system has no thread-local index left (TlsAlloc); allocate fewer in this "
+        "program");
   }
   const auto own = static_cast<std::uint32_t>(first_in_block + index * sizeof(void*));
   // relaxed: a constant once set, of no data
@@ -155,7 +157,9 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_slot::index() noexcept {
   }
   const ::DWORD index = ::FlsAlloc(at_end_);
   if (index == FLS_OUT_OF_INDEXES) {
-    base::fatal("thread: the program has used up the system's words of threads (FlsAlloc)");
+    base::fatal(
+        "thread: the system has no fiber-local index left (FlsAlloc); allocate fewer in this "
+        "program");
   }
   // relaxed: a constant once set, of no data
   if (made_.compare_exchange_strong(known, index + 1, relaxed, relaxed)) {
