@@ -21,6 +21,8 @@ FLOORS = {
     "netpoll": 2, "io_uring.hpp": 2,
     "sched/queue": 3.1, "sched/core": 3.2, "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5,
     "sched/watch": 3.6,
+    # Of rooms by subject: what the scheduler, or a P, consists of, and what is done with it.
+    "sched/host/host.hpp": 3.2, "sched/host/host_bell.hpp": 3.2, "sched/host": 3.3,
     "debug": 4,
     "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "on_host.hpp": 5, "runtime.hpp": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
@@ -45,6 +47,9 @@ graph = {}
 
 
 def room(name):
+    """What FLOORS knows it by."""
+    if house.short_name(name) in FLOORS:
+        return house.short_name(name)
     parts = pathlib.PurePosixPath(house.short_name(name)).parts
     return "/".join(parts[:-1]) if parts[0] == "sched" else parts[0]
 

@@ -47,7 +47,7 @@ auto blocking(F&& f) -> std::invoke_result_t<F> {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/detail/sched/run/off_host.hpp>
+#include <thrum/detail/sched/host/host_leave.hpp>
 #include <thrum/detail/sched/run/syscall.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {

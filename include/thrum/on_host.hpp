@@ -7,8 +7,8 @@
 
 #include <thrum/attributes.hpp>
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/core/host.hpp>
 #include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/run/exit.hpp>
 #include <thrum/detail/start/task.hpp>
 
@@ -116,7 +116,7 @@ THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& schedul
 
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
-#include <thrum/detail/sched/run/attach.hpp>
+#include <thrum/detail/sched/host/host_attach.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 

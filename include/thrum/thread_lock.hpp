@@ -39,8 +39,8 @@ class thread_lock {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
+#include <thrum/detail/sched/host/host_leave.hpp>
 #include <thrum/detail/sched/run/end.hpp>
-#include <thrum/detail/sched/run/off_host.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -22,7 +22,6 @@
 #include <thrum/detail/sched/core/exit_state.hpp>
 #include <thrum/detail/sched/core/freeze_state.hpp>
 #include <thrum/detail/sched/core/g.hpp>
-#include <thrum/detail/sched/core/host.hpp>
 #include <thrum/detail/sched/core/m.hpp>
 #include <thrum/detail/sched/core/m_table.hpp>
 #include <thrum/detail/sched/core/memory_source.hpp>
@@ -36,6 +35,7 @@
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/core/virtual_time.hpp>
 #include <thrum/detail/sched/core/visitors.hpp>
+#include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/queue/global_queue.hpp>
 #include <thrum/detail/sched/queue/idle.hpp>
 #include <thrum/detail/sched/queue/poll_turn.hpp>

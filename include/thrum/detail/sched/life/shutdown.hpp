@@ -30,8 +30,8 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/run/attach.hpp>
-#include <thrum/detail/sched/run/host_loop.hpp>
+#include <thrum/detail/sched/host/host_attach.hpp>
+#include <thrum/detail/sched/host/host_loop.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

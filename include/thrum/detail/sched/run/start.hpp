@@ -13,10 +13,10 @@
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
-#include <thrum/detail/sched/core/host.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/run/begin.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 

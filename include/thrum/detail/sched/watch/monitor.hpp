@@ -112,7 +112,7 @@ class monitor {
 
   /// Looks at one P; true if something had to be done.
   bool look_at(processor& p, std::int64_t now) noexcept;
-  /// Looks at the P of a host, which no thread takes away: see run/host_loop.hpp.
+  /// Looks at the P of a host, which no thread takes away: see host/host_loop.hpp.
   void look_at_host(host_thread& h, std::int64_t now) noexcept;
   /// What others can have of it.
   void relieve(processor& p, bool due) noexcept;

@@ -3,16 +3,16 @@
 //
 // What a host searches, and with which P: it takes its P up and lays it down, finds a goroutine that
 // may run on its thread, and runs a slice of it. The essay is in host_loop.hpp.
-#ifndef THRUM_DETAIL_SCHED_RUN_HOST_SEARCH_HPP
-#define THRUM_DETAIL_SCHED_RUN_HOST_SEARCH_HPP
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_SEARCH_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_SEARCH_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/sched/core/host.hpp>
-#include <thrum/detail/sched/core/host_threads.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/run/attach.hpp>
+#include <thrum/detail/sched/host/host.hpp>
+#include <thrum/detail/sched/host/host_attach.hpp>
+#include <thrum/detail/sched/host/host_threads.hpp>
 #include <thrum/detail/sched/run/attend.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/execute.hpp>

@@ -3,8 +3,8 @@
 //
 // A goroutine that is going to occupy its thread leaves that of a host for one of its runtime's own:
 // the host would not get back to its main loop.
-#ifndef THRUM_DETAIL_SCHED_RUN_OFF_HOST_HPP
-#define THRUM_DETAIL_SCHED_RUN_OFF_HOST_HPP
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_LEAVE_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_LEAVE_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/section.hpp>

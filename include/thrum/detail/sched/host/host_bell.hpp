@@ -12,8 +12,8 @@
 //   ring   a waker that puts a goroutine into the inbox (host_inbox) of a host that was not rung for
 //          yet, under the lock of the inbox; wakes the thread and never waits
 //   call   the thread: takes the wake-up back first, so that a ring during the call is one more
-#ifndef THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
-#define THRUM_DETAIL_SCHED_CORE_HOST_BELL_HPP
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_BELL_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_BELL_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>

@@ -3,8 +3,8 @@
 //
 // Which threads of the process are hosts: known to all shared objects, as a thread that waits may do
 // so in another one than that which has attached it.
-#ifndef THRUM_DETAIL_SCHED_CORE_HOST_THREADS_HPP
-#define THRUM_DETAIL_SCHED_CORE_HOST_THREADS_HPP
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_THREADS_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_THREADS_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/parts.hpp>
@@ -29,7 +29,7 @@ struct host_threads {
   os::thread_key key;
   blocking_lock lock{lock_rank::registry};
   /// Runs goroutines until the note's event has happened. Null: no thread has ever been a host. In
-  /// run/host_loop.hpp.
+  /// host/host_loop.hpp.
   std::atomic<help_end (*)(os::note&, std::int64_t deadline) noexcept> help{nullptr};
 };
 

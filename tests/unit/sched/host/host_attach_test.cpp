@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/run/attach.hpp>
-#include <thrum/detail/sched/run/host_loop.hpp>
+#include <thrum/detail/sched/host/host_attach.hpp>
+#include <thrum/detail/sched/host/host_loop.hpp>
 
 #include <thrum.hpp>
 

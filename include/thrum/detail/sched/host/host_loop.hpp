@@ -31,20 +31,20 @@
 // goroutine into its inbox, and those that look for a thread for other work and find no idle P
 // (wake_one_locked). For something else that ends the wait, the event of that note happens.
 //
-// Checked by tests/unit/sched/run/host_loop_test.cpp and tests/unit/attached_host_test.cpp.
-#ifndef THRUM_DETAIL_SCHED_RUN_HOST_LOOP_HPP
-#define THRUM_DETAIL_SCHED_RUN_HOST_LOOP_HPP
+// Checked by tests/unit/sched/host/host_loop_test.cpp and tests/unit/attached_host_test.cpp.
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_LOOP_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_LOOP_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/current.hpp>
-#include <thrum/detail/sched/core/host.hpp>
-#include <thrum/detail/sched/core/host_threads.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/run/attach.hpp>
-#include <thrum/detail/sched/run/host_search.hpp>
+#include <thrum/detail/sched/host/host.hpp>
+#include <thrum/detail/sched/host/host_attach.hpp>
+#include <thrum/detail/sched/host/host_search.hpp>
+#include <thrum/detail/sched/host/host_threads.hpp>
 #include <thrum/detail/sched/run/loop.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 

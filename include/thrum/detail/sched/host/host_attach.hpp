@@ -11,17 +11,17 @@
 // What is bound to the first host waits while there is no thread: before one attaches, and after it
 // has ended until the next one does. When the scheduler stops and there is none, its inbox is closed:
 // then those goroutines end on any thread.
-#ifndef THRUM_DETAIL_SCHED_RUN_ATTACH_HPP
-#define THRUM_DETAIL_SCHED_RUN_ATTACH_HPP
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_ATTACH_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_ATTACH_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/current.hpp>
-#include <thrum/detail/sched/core/host.hpp>
-#include <thrum/detail/sched/core/host_threads.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/host/host.hpp>
+#include <thrum/detail/sched/host/host_threads.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/core/host.hpp>
+#include <thrum/detail/sched/host/host.hpp>
 
 #include <thrum.hpp>
-#include <thrum/detail/sched/core/host_bell.hpp>
-#include <thrum/detail/sched/core/host_threads.hpp>
+#include <thrum/detail/sched/host/host_bell.hpp>
+#include <thrum/detail/sched/host/host_threads.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

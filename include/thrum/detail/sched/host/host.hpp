@@ -3,7 +3,7 @@
 //
 // Hosts: threads that the library does not own and that run its goroutines for as long as they
 // like, from a main loop of theirs (runtime::poll and its like; how they search is in
-// run/host_loop.hpp).
+// host/host_loop.hpp).
 //
 // A host brings an M and a P of its own, made when its thread attaches first. This P is one more
 // than procs(). From an idle list a host would get no P just when every processor computes; then the
@@ -30,19 +30,19 @@
 //   HO5  if there is a bell, and goroutines are in an inbox that is not closed, then the host sleeps in
 //        its note, or is in a call that looks into the inbox before it ends, or the bell has been rung
 //        since its last call began.
-#ifndef THRUM_DETAIL_SCHED_CORE_HOST_HPP
-#define THRUM_DETAIL_SCHED_CORE_HOST_HPP
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/core/g.hpp>
-#include <thrum/detail/sched/core/host_bell.hpp>
 #include <thrum/detail/sched/core/m.hpp>
 #include <thrum/detail/sched/core/memory_source.hpp>
 #include <thrum/detail/sched/core/p.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/host/host_bell.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
