@@ -4,7 +4,6 @@
 
 #include <thrum.hpp>
 #include <thrum/detail/sched/host/host_bell.hpp>
-#include <thrum/detail/sched/host/host_threads.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

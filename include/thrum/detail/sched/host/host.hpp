@@ -47,8 +47,10 @@
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -307,6 +309,25 @@ class host_table {
   unsigned waiting_ = 0;
   atomic<std::uint32_t> executing_{0};
   atomic<bool> stopped_{false};
+};
+
+/// How help_while_waiting has ended.
+enum class help_end : std::uint8_t {
+  none,      // the thread is no host, or not of a runtime that still runs: it waits by itself
+  event,     // what it waits for has happened
+  timed_out  // the deadline came first
+};
+
+/// Which threads of the process are hosts. All shared objects know it: a thread may wait in another one
+/// than that which has attached it.
+struct host_threads {
+  static constexpr std::string_view process_name = "sched::host_threads";
+  /// The calling thread's `attachments`; null: it is no host.
+  os::thread_key key;
+  blocking_lock lock{lock_rank::registry};
+  /// Runs goroutines until the note's event has happened. Null: no thread has ever been a host. In
+  /// host/host_loop.hpp.
+  std::atomic<help_end (*)(os::note&, std::int64_t deadline) noexcept> help{nullptr};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -4,7 +4,7 @@
 // A thread becomes a host of a scheduler, and ceases to be one: at its end, or with the scheduler.
 //
 // A slot of host_table is made once, and is free again when its thread has ended. Its thread finds it
-// by the list of its attachments, which all shared objects see (host_threads.hpp); that list and who
+// by the list of its attachments, which all shared objects see (host.hpp); that list and who
 // has which slot change under the lock of host_threads. A host in a call, or one that helps while it
 // waits, is pinned: the thread that destroys the scheduler waits for it to come back.
 //
@@ -21,7 +21,6 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/host/host.hpp>
-#include <thrum/detail/sched/host/host_threads.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 
 #include <cstdint>

@@ -44,7 +44,6 @@
 #include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/host/host_attach.hpp>
 #include <thrum/detail/sched/host/host_search.hpp>
-#include <thrum/detail/sched/host/host_threads.hpp>
 #include <thrum/detail/sched/run/loop.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 

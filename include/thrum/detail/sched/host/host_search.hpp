@@ -12,7 +12,6 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/host/host_attach.hpp>
-#include <thrum/detail/sched/host/host_threads.hpp>
 #include <thrum/detail/sched/run/attend.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/execute.hpp>

@@ -13,7 +13,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/host/host_threads.hpp>
+#include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/run/arm.hpp>
 #include <thrum/detail/sched/run/background.hpp>
