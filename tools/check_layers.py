@@ -23,6 +23,7 @@ FLOORS = {
     "sched/watch": 3.6,
     # Of rooms by subject: what the scheduler, or a P, consists of, and what is done with it.
     "sched/host/host.hpp": 3.2, "sched/host/host_bell.hpp": 3.2, "sched/host": 3.3,
+    "sched/fork/fork_deque.hpp": 3.1, "sched/fork": 3.3,
     "debug": 4,
     "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "on_host.hpp": 5, "runtime.hpp": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,

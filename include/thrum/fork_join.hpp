@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 //
 // fork_join: two functions, the second one by whichever processor has nothing to do. How that works
-// is in sched/run/fork.hpp.
+// is in sched/fork/fork.hpp.
 #ifndef THRUM_FORK_JOIN_HPP
 #define THRUM_FORK_JOIN_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/sched/fork/fork.hpp>
 #include <thrum/detail/sched/run/exit.hpp>
-#include <thrum/detail/sched/run/fork.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/join_handle.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/queue/fork_deque.hpp with a ring of 4, in every interleaving within the bounds; then its
+// sched/fork/fork_deque.hpp with a ring of 4, in every interleaving within the bounds; then its
 // mutants, each of which must be found out.
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/detail/sched/queue/fork_deque.hpp>
+#include <thrum/detail/sched/fork/fork_deque.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"

@@ -28,7 +28,7 @@
 #define THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
 #define THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
 #define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
-#define THRUM_DETAIL_SCHED_RUN_TAKE_FORKED_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
 
 #include <thrum/detail/base/cache_line.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>

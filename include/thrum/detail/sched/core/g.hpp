@@ -145,7 +145,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   void (*discard_result)(goroutine&) noexcept = nullptr;
   void* task = nullptr;
   local_value* locals = nullptr;
-  /// What it has forked, while it does: see run/fork.hpp.
+  /// What it has forked, while it does: see fork/fork.hpp.
   forker* forks = nullptr;
   /// An address inside the function that started it.
   const void* started_at = nullptr;

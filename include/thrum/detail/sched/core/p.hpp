@@ -15,7 +15,7 @@
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/p_state.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/queue/fork_deque.hpp>
+#include <thrum/detail/sched/fork/fork_deque.hpp>
 #include <thrum/detail/sched/queue/run_queue.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
 

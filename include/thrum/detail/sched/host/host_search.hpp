@@ -10,6 +10,7 @@
 #include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/host/host_attach.hpp>
 #include <thrum/detail/sched/run/attend.hpp>
@@ -19,7 +20,6 @@
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 #include <thrum/detail/sched/run/take.hpp>
-#include <thrum/detail/sched/run/take_forked.hpp>
 
 #include <cstdint>
 

@@ -32,13 +32,13 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/run/attend.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/leave_poller.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/steal.hpp>
 #include <thrum/detail/sched/run/take.hpp>
-#include <thrum/detail/sched/run/take_forked.hpp>
 
 #include <cstdint>
 

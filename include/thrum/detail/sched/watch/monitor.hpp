@@ -34,10 +34,10 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/life/process_exit.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
-#include <thrum/detail/sched/run/take_forked.hpp>
 #include <thrum/detail/sched/watch/deadlock.hpp>
 #include <thrum/detail/sched/watch/retake.hpp>
 

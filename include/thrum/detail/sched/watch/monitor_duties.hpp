@@ -12,8 +12,8 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/run/background.hpp>
-#include <thrum/detail/sched/run/take_forked.hpp>
 #include <thrum/detail/sched/watch/monitor.hpp>
 #include <thrum/detail/sched/watch/retake.hpp>
 

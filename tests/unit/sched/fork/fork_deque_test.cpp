@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/queue/fork_deque.hpp>
+#include <thrum/detail/sched/fork/fork_deque.hpp>
 
 #include <thrum/detail/sched/queue/lock.hpp>
 

@@ -11,11 +11,11 @@
 // Terms
 //   half     the second half of a fork (`forked`): an object on the stack of the goroutine that
 //            forked, with the function that runs it.
-//   forker   a goroutine inside its outermost fork: its deque (queue/fork_deque.hpp), registered
+//   forker   a goroutine inside its outermost fork: its deque (fork/fork_deque.hpp), registered
 //            with the P on which it began, so that others find it. It lies on the goroutine's stack
 //            and goes with it wherever it is resumed.
 //   thief    the taker of a half: a P that has nothing to run, which makes a goroutine for it
-//            (take_forked.hpp); that goroutine, once it has run its half; or a goroutine that waits
+//            (fork_thief.hpp); that goroutine, once it has run its half; or a goroutine that waits
 //            for a half of its own (below).
 //
 // The life of a half
@@ -67,15 +67,15 @@
 //   A goroutine for each second half, made when it is forked: 500 ns (numbers of spawn).
 //
 // Sources: Frigo, Leiserson and Randall 1998 (work first); Wagner and Calder 1993 (leapfrogging).
-// Checked by tests/unit/sched/run/fork_test.cpp and tests/unit/fork_join_test.cpp.
-#ifndef THRUM_DETAIL_SCHED_RUN_FORK_HPP
-#define THRUM_DETAIL_SCHED_RUN_FORK_HPP
+// Checked by tests/unit/sched/fork/fork_test.cpp and tests/unit/fork_join_test.cpp.
+#ifndef THRUM_DETAIL_SCHED_FORK_FORK_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/queue/fork_deque.hpp>
+#include <thrum/detail/sched/fork/fork_deque.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 
 #include <cstdint>

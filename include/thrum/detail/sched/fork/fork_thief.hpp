@@ -3,15 +3,15 @@
 //
 // Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
 // as long as it finds some. What a fork is: fork.hpp.
-#ifndef THRUM_DETAIL_SCHED_RUN_TAKE_FORKED_HPP
-#define THRUM_DETAIL_SCHED_RUN_TAKE_FORKED_HPP
+#ifndef THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
+#include <thrum/detail/sched/fork/fork.hpp>
 #include <thrum/detail/sched/run/end.hpp>
-#include <thrum/detail/sched/run/fork.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 #include <thrum/detail/sched/run/take.hpp>

@@ -72,10 +72,10 @@
 // Fences of [fd.aside]: is_aside, put_aside_locked.
 //
 // Checked by
-//   tests/unit/sched/queue/fork_deque_test.cpp, and exhaustively, with a ring of 4,
+//   tests/unit/sched/fork/fork_deque_test.cpp, and exhaustively, with a ring of 4,
 //   tests/model/fork_deque_model.cpp.
-#ifndef THRUM_DETAIL_SCHED_QUEUE_FORK_DEQUE_HPP
-#define THRUM_DETAIL_SCHED_QUEUE_FORK_DEQUE_HPP
+#ifndef THRUM_DETAIL_SCHED_FORK_FORK_DEQUE_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_DEQUE_HPP
 
 #include <thrum/detail/base/cache_line.hpp>
 #include <thrum/detail/base/config.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/run/fork.hpp>
+#include <thrum/detail/sched/fork/fork.hpp>
 
 #include <thrum.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/run/take_forked.hpp>
+#include <thrum/detail/sched/fork/fork_thief.hpp>
 
 #include <thrum.hpp>
 #include <thrum/testing/bubble.hpp>
