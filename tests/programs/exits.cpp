@@ -10,8 +10,8 @@
 #include "support/lone_scheduler.hpp"
 
 #include <thrum.hpp>
+#include <thrum/detail/sched/freeze/frozen.hpp>
 #include <thrum/detail/sched/life/registry.hpp>
-#include <thrum/detail/sched/run/frozen.hpp>
 
 #include <atomic>
 #include <chrono>

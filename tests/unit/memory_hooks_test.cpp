@@ -6,7 +6,7 @@
 #include <thrum/memory_hooks.hpp>
 
 #include <thrum.hpp>
-#include <thrum/detail/sched/core/stack.hpp>
+#include <thrum/detail/sched/stack/stack_pool.hpp>
 
 #include "support/catch.hpp"
 #include "support/counted_memory.hpp"

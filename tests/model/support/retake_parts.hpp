@@ -26,10 +26,10 @@
 #include "assertions.hpp"
 
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/freeze_state.hpp>
 #include <thrum/detail/sched/core/g_state.hpp>
 #include <thrum/detail/sched/core/p_state.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/freeze/freeze_state.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
 
 #include "objects.hpp"

@@ -8,10 +8,10 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/frame_walk.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/m.hpp>
-#include <thrum/detail/sched/run/frozen.hpp>
+#include <thrum/detail/sched/freeze/frame_walk.hpp>
+#include <thrum/detail/sched/freeze/frozen.hpp>
 
 #include <cstddef>
 #include <string>

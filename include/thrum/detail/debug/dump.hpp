@@ -11,8 +11,8 @@
 #include <thrum/detail/debug/tally.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/run/frozen.hpp>
-#include <thrum/detail/sched/watch/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/frozen.hpp>
 
 #include <cstddef>
 #include <cstdint>

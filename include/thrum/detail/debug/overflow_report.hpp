@@ -10,7 +10,7 @@
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/current.hpp>
-#include <thrum/detail/sched/core/stack.hpp>
+#include <thrum/detail/sched/stack/stack_pool.hpp>
 
 #include <cstdint>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 //
 // How the caller's registers are found at a place in the code: the tables that the system unwinds by,
 // told in the words of DWARF's call-frame information, which the walk along a stack understands
-// (sched/core/frame_walk.hpp).
+// (sched/freeze/frame_walk.hpp).
 //
 // A function's entry lists what its prologue does, each step with the place behind it. At a place in the
 // body all of that has been done, and the rules follow: where the frame lies from a register on, and

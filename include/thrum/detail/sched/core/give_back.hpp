@@ -11,7 +11,7 @@
 //   and of the C library.
 //
 // Stacks
-//   Stacks in the pool grow older by their place in it (stack.hpp). A stack that was not taken for
+//   Stacks in the pool grow older by their place in it (stack_pool.hpp). A stack that was not taken for
 //   a whole period loses its pages, except the one with the G, which stays a G for ever. A P
 //   that has been idle for a period gives the pool what it kept for itself.
 //

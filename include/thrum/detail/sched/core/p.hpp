@@ -11,13 +11,13 @@
 #include <thrum/detail/base/cache_line.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/counters.hpp>
-#include <thrum/detail/sched/core/free_list.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/p_state.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/fork/fork_deque.hpp>
 #include <thrum/detail/sched/queue/run_queue.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/stack/free_list.hpp>
 
 #include <cstdint>
 

@@ -20,7 +20,6 @@
 #include <thrum/detail/sched/core/creator.hpp>
 #include <thrum/detail/sched/core/endings.hpp>
 #include <thrum/detail/sched/core/exit_state.hpp>
-#include <thrum/detail/sched/core/freeze_state.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/m.hpp>
 #include <thrum/detail/sched/core/m_table.hpp>
@@ -30,15 +29,16 @@
 #include <thrum/detail/sched/core/p_table.hpp>
 #include <thrum/detail/sched/core/registration.hpp>
 #include <thrum/detail/sched/core/scheduler_config.hpp>
-#include <thrum/detail/sched/core/stack.hpp>
 #include <thrum/detail/sched/core/thread_reserve.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/core/virtual_time.hpp>
 #include <thrum/detail/sched/core/visitors.hpp>
+#include <thrum/detail/sched/freeze/freeze_state.hpp>
 #include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/queue/global_queue.hpp>
 #include <thrum/detail/sched/queue/idle.hpp>
 #include <thrum/detail/sched/queue/poll_turn.hpp>
+#include <thrum/detail/sched/stack/stack_pool.hpp>
 
 #include <climits>
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include "support/catch.hpp"
 
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/frame_walk.hpp>
+#include <thrum/detail/sched/freeze/frame_walk.hpp>
 
 #include <algorithm>
 #include <array>

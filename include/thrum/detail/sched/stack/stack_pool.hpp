@@ -50,21 +50,21 @@
 // Tried and rejected: mmap and munmap per goroutine (3.8 us against nothing for a warm stack);
 // stacks from malloc (no guard, and the first touch of a recycled chunk dirties fresh pages).
 //
-// Source of the figures: measurements on Linux 6.18. Checked by stack_test.cpp.
-#ifndef THRUM_DETAIL_SCHED_CORE_STACK_HPP
-#define THRUM_DETAIL_SCHED_CORE_STACK_HPP
+// Source of the figures: measurements on Linux 6.18. Checked by stack_pool_test.cpp.
+#ifndef THRUM_DETAIL_SCHED_STACK_STACK_POOL_HPP
+#define THRUM_DETAIL_SCHED_STACK_STACK_POOL_HPP
 
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
-#include <thrum/detail/sched/core/free_list.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/section.hpp>
-#include <thrum/detail/sched/core/stack_size.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/stack/free_list.hpp>
+#include <thrum/detail/sched/stack/stack_size.hpp>
 #include <thrum/memory_hooks.hpp>
 
 #include <cstddef>
@@ -433,7 +433,7 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #if THRUM_BODIES
-#include <thrum/detail/sched/core/stack_memory.hpp>
+#include <thrum/detail/sched/stack/stack_slabs.hpp>
 #endif
 
 #endif

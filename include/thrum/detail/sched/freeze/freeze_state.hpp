@@ -13,8 +13,8 @@
 //   FS1  only the thread that has the right changes the phase, or the one that ends the freeze of
 //        an exit.
 //   FS2  the phase is odd from start() to finish(), and even otherwise.
-#ifndef THRUM_DETAIL_SCHED_CORE_FREEZE_STATE_HPP
-#define THRUM_DETAIL_SCHED_CORE_FREEZE_STATE_HPP
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_STATE_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_STATE_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/watch/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze.hpp>
 
-#include <thrum/detail/sched/run/frozen.hpp>
+#include <thrum/detail/sched/freeze/frozen.hpp>
 #include <thrum/detail/sched/run/syscall.hpp>
 
 #include "support/catch.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/core/stack.hpp>
+#include <thrum/detail/sched/stack/stack_pool.hpp>
 
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/core/free_list.hpp>
+#include <thrum/detail/sched/stack/free_list.hpp>
 
 #include "support/catch.hpp"
 

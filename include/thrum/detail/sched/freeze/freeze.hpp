@@ -12,14 +12,14 @@
 // Not stopped are threads without a P: inside blocking(), or in a call that lost its P. They touch
 // their own stacks only.
 //
-// What a holder does about it is in run/frozen.hpp.
+// What a holder does about it is in freeze/frozen.hpp.
 //
 // FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
 //      malloc. The code that looks collects addresses, and makes words of them afterwards.
 //
 // Fences of [fz.phase]: freezer, hold, stop_in_handler, wait_if_frozen.
-#ifndef THRUM_DETAIL_SCHED_WATCH_FREEZE_HPP
-#define THRUM_DETAIL_SCHED_WATCH_FREEZE_HPP
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>

@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The holder of a P stands still while another thread looks at all stacks: see watch/freeze.hpp.
+// The holder of a P stands still while another thread looks at all stacks: see freeze/freeze.hpp.
 //
 // It notes down its own callers before it waits, if it has a goroutine. It may have been
 // interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
-// without locks: core/frame_walk.hpp.
-#ifndef THRUM_DETAIL_SCHED_RUN_FROZEN_HPP
-#define THRUM_DETAIL_SCHED_RUN_FROZEN_HPP
+// without locks: freeze/frame_walk.hpp.
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FROZEN_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FROZEN_HPP
 
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/frame_walk.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/freeze/frame_walk.hpp>
 
 #include <cstdint>
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 //
 // stack_pool's bodies about memory: stacks from hooks, and how all are given back. The essay is in
-// stack.hpp.
-#ifndef THRUM_DETAIL_SCHED_CORE_STACK_MEMORY_HPP
-#define THRUM_DETAIL_SCHED_CORE_STACK_MEMORY_HPP
+// stack_pool.hpp.
+#ifndef THRUM_DETAIL_SCHED_STACK_STACK_SLABS_HPP
+#define THRUM_DETAIL_SCHED_STACK_STACK_SLABS_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
@@ -13,9 +13,9 @@
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/section.hpp>
-#include <thrum/detail/sched/core/stack.hpp>
-#include <thrum/detail/sched/core/stack_size.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/stack/stack_pool.hpp>
+#include <thrum/detail/sched/stack/stack_size.hpp>
 #include <thrum/memory_hooks.hpp>
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "two_views.hpp"
 
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/frame_walk.hpp>
+#include <thrum/detail/sched/freeze/frame_walk.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MIT
 //
 // The callers of one place as the unwinder of exceptions sees them, and as the walk along stacks does.
-#ifndef THRUM_TESTS_UNIT_SCHED_CORE_TWO_VIEWS_HPP
-#define THRUM_TESTS_UNIT_SCHED_CORE_TWO_VIEWS_HPP
+#ifndef THRUM_TESTS_UNIT_SCHED_FREEZE_TWO_VIEWS_HPP
+#define THRUM_TESTS_UNIT_SCHED_FREEZE_TWO_VIEWS_HPP
 
 #include "support/process.hpp"
 
 #include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/frame_walk.hpp>
+#include <thrum/detail/sched/freeze/frame_walk.hpp>
 
 #include <cstddef>
 #include <cstdint>

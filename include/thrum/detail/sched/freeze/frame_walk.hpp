@@ -16,8 +16,8 @@
 //   What fails a check ends the walk: a wrong rule costs lines of the report, never the program.
 //
 // Runs in the handler of a signal; uses about 6 KiB of its stack.
-#ifndef THRUM_DETAIL_SCHED_CORE_FRAME_WALK_HPP
-#define THRUM_DETAIL_SCHED_CORE_FRAME_WALK_HPP
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
 
 #include <cstddef>
 #include <cstdint>

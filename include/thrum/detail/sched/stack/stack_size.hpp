@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Sizes of stacks: their classes, and the guard below each.
-#ifndef THRUM_DETAIL_SCHED_CORE_STACK_SIZE_HPP
-#define THRUM_DETAIL_SCHED_CORE_STACK_SIZE_HPP
+#ifndef THRUM_DETAIL_SCHED_STACK_STACK_SIZE_HPP
+#define THRUM_DETAIL_SCHED_STACK_STACK_SIZE_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/parts.hpp>

@@ -17,8 +17,8 @@
 // Tried and rejected: one list for a P, half of which is cut off when it is too long. Looking for the
 // place to cut is a walk through cold Gs: 10 to 18 % of the time of programs that spawn by the
 // thousand.
-#ifndef THRUM_DETAIL_SCHED_CORE_FREE_LIST_HPP
-#define THRUM_DETAIL_SCHED_CORE_FREE_LIST_HPP
+#ifndef THRUM_DETAIL_SCHED_STACK_FREE_LIST_HPP
+#define THRUM_DETAIL_SCHED_STACK_FREE_LIST_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>

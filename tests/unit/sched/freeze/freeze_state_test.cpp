@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/core/freeze_state.hpp>
+#include <thrum/detail/sched/freeze/freeze_state.hpp>
 
 #include <atomic>
 #include <cstdint>
