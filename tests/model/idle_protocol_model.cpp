@@ -11,7 +11,6 @@
 #include "model/support/items_of_work.hpp"
 //
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/core/threads.hpp>
 #include <thrum/detail/sched/queue/global_queue.hpp>
 #include <thrum/detail/sched/queue/idle.hpp>
 #include <thrum/detail/sched/run/find_work.hpp>
@@ -19,6 +18,7 @@
 #include <thrum/detail/sched/run/ready.hpp>
 #include <thrum/detail/sched/run/steal.hpp>
 #include <thrum/detail/sched/run/take.hpp>
+#include <thrum/detail/sched/thread/threads.hpp>
 
 #include "model/support/checks.hpp"
 #include "support/catch.hpp"

@@ -16,13 +16,13 @@
 #include "model/support/find_work_parts.hpp"
 //
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/core/threads.hpp>
 #include <thrum/detail/sched/queue/idle.hpp>
 #include <thrum/detail/sched/queue/poll_turn.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
 #include <thrum/detail/sched/run/arm.hpp>
 #include <thrum/detail/sched/run/find_work.hpp>
 #include <thrum/detail/sched/run/loop.hpp>
+#include <thrum/detail/sched/thread/threads.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/objects.hpp"

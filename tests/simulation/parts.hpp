@@ -17,7 +17,7 @@
 #define THRUM_TRAITS_HEADER "simulation/traits.hpp"
 #define THRUM_DETAIL_SCHED_QUEUE_LOCK_HPP
 #define THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
-#define THRUM_DETAIL_SCHED_CORE_CREATOR_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_HPP
 #define THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
 #define THRUM_DETAIL_SCHED_CORE_G_HPP
 #define THRUM_DETAIL_SCHED_HOST_HOST_HPP
@@ -25,7 +25,7 @@
 #define THRUM_DETAIL_SCHED_CORE_OPEN_CLOSE_HPP
 #define THRUM_DETAIL_SCHED_CORE_P_HPP
 #define THRUM_DETAIL_SCHED_STACK_STACK_POOL_HPP
-#define THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_RESERVE_HPP
 #define THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
 #define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
 #define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
@@ -185,7 +185,7 @@ class thread_creator {
 
 #include <thrum/detail/sched/core/procs.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/core/threads.hpp>
+#include <thrum/detail/sched/thread/threads.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

@@ -23,9 +23,9 @@
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/sched/core/creator.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/run/start.hpp>
+#include <thrum/detail/sched/thread/thread_creator.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/task.hpp>
 #include <thrum/runtime.hpp>

@@ -19,7 +19,7 @@
 #define THRUM_TRAITS_HEADER "model/support/find_work_traits.hpp"
 #define THRUM_DETAIL_SCHED_QUEUE_LOCK_HPP
 #define THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
-#define THRUM_DETAIL_SCHED_CORE_CREATOR_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_HPP
 #define THRUM_DETAIL_SCHED_CORE_CURRENT_HPP
 #define THRUM_DETAIL_SCHED_CORE_G_HPP
 #define THRUM_DETAIL_SCHED_HOST_HOST_HPP
@@ -27,7 +27,7 @@
 #define THRUM_DETAIL_SCHED_CORE_OPEN_CLOSE_HPP
 #define THRUM_DETAIL_SCHED_CORE_P_HPP
 #define THRUM_DETAIL_SCHED_STACK_STACK_POOL_HPP
-#define THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_RESERVE_HPP
 #define THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
 #define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
 #define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
@@ -276,7 +276,7 @@ class thread_creator {
       begin(m);
       return;
     }
-    machine* first = first_.load(relaxed);  // as in creator.hpp
+    machine* first = first_.load(relaxed);  // as in thread_creator.hpp
     do {
       m.idle_next = first;
     } while (!first_.compare_exchange_weak(first, &m, release, relaxed));
@@ -323,7 +323,7 @@ class thread_creator {
 
 #include <thrum/detail/sched/core/procs.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/core/threads.hpp>
+#include <thrum/detail/sched/thread/threads.hpp>
 
 // ---- what an M does that has found something, and what is not asked for here ----
 

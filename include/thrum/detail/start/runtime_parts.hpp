@@ -17,7 +17,6 @@
 #include <thrum/detail/debug/slow_stop.hpp>
 #include <thrum/detail/debug/trouble.hpp>
 #include <thrum/detail/sched/core/open_close.hpp>
-#include <thrum/detail/sched/core/real_time.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/host/host_attach.hpp>
 #include <thrum/detail/sched/host/host_bell.hpp>
@@ -28,6 +27,7 @@
 #include <thrum/detail/sched/life/registry.hpp>
 #include <thrum/detail/sched/life/shutdown.hpp>
 #include <thrum/detail/sched/run/m_main.hpp>
+#include <thrum/detail/sched/thread/real_time.hpp>
 #include <thrum/detail/sched/watch/monitor.hpp>
 #include <thrum/detail/sched/watch/preempt.hpp>
 #include <thrum/detail/start/request_stop.hpp>

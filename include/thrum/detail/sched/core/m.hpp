@@ -42,9 +42,9 @@ enum class searchers : bool {
 struct upcall_table {
   /// The life of an M's thread; its argument is the M. In run/m_main.hpp.
   void* (*m_main)(void*);
-  /// Starts a spinning M on an idle P, or wakes a host; false if neither is there. In core/threads.hpp.
+  /// Starts a spinning M on an idle P, or wakes a host; false if neither is there. In thread/threads.hpp.
   bool (*start_spinner)(runtime_scheduler&, searchers which) noexcept;
-  /// The M of a spare thread that is to be made; null if none is needed. In core/threads.hpp.
+  /// The M of a spare thread that is to be made; null if none is needed. In thread/threads.hpp.
   machine* (*make_spare)(runtime_scheduler&) noexcept;
   /// The thread of this M was interrupted, to give up its P. In watch/preempt.hpp.
   void (*interrupt)(void* m) noexcept;

@@ -8,13 +8,13 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/creator_thread.hpp>  // IWYU pragma: export
-#include <thrum/detail/sched/core/procs.hpp>           // IWYU pragma: export
-#include <thrum/detail/sched/core/quiet.hpp>           // IWYU pragma: export
-#include <thrum/detail/sched/core/reclaim.hpp>         // IWYU pragma: export
+#include <thrum/detail/sched/core/procs.hpp>  // IWYU pragma: export
+#include <thrum/detail/sched/core/quiet.hpp>  // IWYU pragma: export
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/core/threads.hpp>  // IWYU pragma: export
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/thread/creator_work.hpp>  // IWYU pragma: export
+#include <thrum/detail/sched/thread/reclaim.hpp>       // IWYU pragma: export
+#include <thrum/detail/sched/thread/threads.hpp>       // IWYU pragma: export
 
 #include <new>
 

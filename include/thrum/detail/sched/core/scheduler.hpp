@@ -17,19 +17,16 @@
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
-#include <thrum/detail/sched/core/creator.hpp>
 #include <thrum/detail/sched/core/endings.hpp>
 #include <thrum/detail/sched/core/exit_state.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/m.hpp>
-#include <thrum/detail/sched/core/m_table.hpp>
 #include <thrum/detail/sched/core/memory_source.hpp>
 #include <thrum/detail/sched/core/monitor_sleep.hpp>
 #include <thrum/detail/sched/core/p.hpp>
 #include <thrum/detail/sched/core/p_table.hpp>
 #include <thrum/detail/sched/core/registration.hpp>
 #include <thrum/detail/sched/core/scheduler_config.hpp>
-#include <thrum/detail/sched/core/thread_reserve.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/core/virtual_time.hpp>
 #include <thrum/detail/sched/core/visitors.hpp>
@@ -39,6 +36,9 @@
 #include <thrum/detail/sched/queue/idle.hpp>
 #include <thrum/detail/sched/queue/poll_turn.hpp>
 #include <thrum/detail/sched/stack/stack_pool.hpp>
+#include <thrum/detail/sched/thread/thread_creator.hpp>
+#include <thrum/detail/sched/thread/thread_reserve.hpp>
+#include <thrum/detail/sched/thread/thread_table.hpp>
 
 #include <climits>
 #include <cstdint>

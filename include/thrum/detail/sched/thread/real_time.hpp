@@ -11,8 +11,8 @@
 //
 // If the process may not raise their priority, it prints one warning. Then goroutines give up their
 // processors by themselves only.
-#ifndef THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
-#define THRUM_DETAIL_SCHED_CORE_REAL_TIME_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_REAL_TIME_HPP
+#define THRUM_DETAIL_SCHED_THREAD_REAL_TIME_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>

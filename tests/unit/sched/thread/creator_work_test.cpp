@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/core/creator.hpp>
+#include <thrum/detail/sched/thread/thread_creator.hpp>
 
 #include <thrum.hpp>
 #include <thrum/detail/sched/life/process_exit.hpp>

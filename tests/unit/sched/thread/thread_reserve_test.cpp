@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/core/thread_reserve.hpp>
+#include <thrum/detail/sched/thread/thread_reserve.hpp>
 
 #include <thrum.hpp>
 

@@ -28,8 +28,8 @@
 //   GB1  when nothing is idle, or all has been given back, next() is `never`: the creator sleeps
 //        until the pool or stop_m tells it that something has become idle.
 //   GB2  a virtual clock stands until all Ms sleep: its scheduler keeps its threads.
-#ifndef THRUM_DETAIL_SCHED_CORE_GIVE_BACK_HPP
-#define THRUM_DETAIL_SCHED_CORE_GIVE_BACK_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_GIVE_BACK_HPP
+#define THRUM_DETAIL_SCHED_THREAD_GIVE_BACK_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>

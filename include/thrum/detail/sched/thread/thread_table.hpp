@@ -19,8 +19,8 @@
 //   MT3  at most one spare, an M that is made for no P, is on its way.
 //   MT4  a P that is held back has an empty queue, as one on the idle list has; its timers are
 //        served by the creator: see release_held.
-#ifndef THRUM_DETAIL_SCHED_CORE_M_TABLE_HPP
-#define THRUM_DETAIL_SCHED_CORE_M_TABLE_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_THREAD_TABLE_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_TABLE_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Giving back, step by step. The essay is in give_back.hpp.
-#ifndef THRUM_DETAIL_SCHED_CORE_RECLAIM_HPP
-#define THRUM_DETAIL_SCHED_CORE_RECLAIM_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_RECLAIM_HPP
+#define THRUM_DETAIL_SCHED_THREAD_RECLAIM_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/give_back.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/thread/give_back.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -18,15 +18,15 @@
 // to the thread of a goroutine that is bound to it, or to a thread that can be made later. Where
 // options::max_threads allows no more, a P is held in the same way. A runtime without any thread asks for a
 // while, and then ends the program: its goroutines would wait for ever in silence.
-#ifndef THRUM_DETAIL_SCHED_CORE_CREATOR_HPP
-#define THRUM_DETAIL_SCHED_CORE_CREATOR_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
-#include <thrum/detail/sched/core/give_back.hpp>
 #include <thrum/detail/sched/core/m.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/thread/give_back.hpp>
 
 #include <cstdint>
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What the creator's thread does. The essay is in creator.hpp.
-#ifndef THRUM_DETAIL_SCHED_CORE_CREATOR_THREAD_HPP
-#define THRUM_DETAIL_SCHED_CORE_CREATOR_THREAD_HPP
+// What the creator's thread does. The essay is in thread_creator.hpp.
+#ifndef THRUM_DETAIL_SCHED_THREAD_CREATOR_WORK_HPP
+#define THRUM_DETAIL_SCHED_THREAD_CREATOR_WORK_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
@@ -11,9 +11,9 @@
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/creator.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/thread/thread_creator.hpp>
 
 #include <cstdint>
 

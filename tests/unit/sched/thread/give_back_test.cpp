@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/core/give_back.hpp>
+#include <thrum/detail/sched/thread/give_back.hpp>
 
 #include <thrum.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/core/m_table.hpp>
+#include <thrum/detail/sched/thread/thread_table.hpp>
 
 #include <array>
 #include <cstddef>

@@ -6,21 +6,21 @@
 // Three ways to find an M for a P, in this order
 //   idle       it sleeps in stop_m
 //   preempted  it sleeps in a signal handler, with a goroutine that waits for a P in the global
-//              queue, or in the background queue (preempt.hpp). Before a new one: see creator.hpp
+//              queue, or in the background queue (preempt.hpp). Before a new one: see thread_creator.hpp
 //   new        the creator makes its thread; the P waits for it
 // Where max_threads allows no other one, the P is held back as one whose thread the system has refused
-// (m_table.hpp): a running M takes its work, and the first M that idles takes the P. Only where each
+// (thread_table.hpp): a running M takes its work, and the first M that idles takes the P. Only where each
 // thread is in a call that blocks, or sleeps with the goroutine that is locked to it, can work wait for
 // ever: that ends the program.
 //
 // Invariants
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
-// MT2 to MT4 are in m_table.hpp.
+// MT2 to MT4 are in thread_table.hpp.
 //
 // Checked by tests/model/idle_protocol_model.cpp, which runs start_m, stop_m and hand_off, and by
 // threads_model.cpp, where the system refuses threads.
-#ifndef THRUM_DETAIL_SCHED_CORE_THREADS_HPP
-#define THRUM_DETAIL_SCHED_CORE_THREADS_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_THREADS_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREADS_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
@@ -39,7 +39,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) noexcept {
   machine* m = idle.take_m_locked();
   if (m == nullptr) {
-    // No thread is made while a goroutine that waits for a P has one: see creator.hpp.
+    // No thread is made while a goroutine that waits for a P has one: see thread_creator.hpp.
     goroutine* g = global.take_preempted();
     if (g == nullptr) {
       g = background.take_preempted();

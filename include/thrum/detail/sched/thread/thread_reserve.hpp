@@ -39,8 +39,8 @@
 // Rejected: to note that threads are short when a loop is stopped, and to have g0 look at each that
 // begins from then on. The two are steps of different Ms, and between them a loop began on the last
 // thread, once in a thousand starts.
-#ifndef THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
-#define THRUM_DETAIL_SCHED_CORE_THREAD_RESERVE_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_THREAD_RESERVE_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_RESERVE_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
