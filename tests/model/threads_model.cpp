@@ -6,7 +6,7 @@
 // When all rest, no work is left and no P is held back. Then the mutants.
 //
 // What runs is the scheduler's own code, as in idle_protocol_model.cpp, with take_back and
-// release_held. The creator's thread does here what it does in creator_work.hpp, one step after
+// release_held. The creator's thread does here what it does in thread_creator_work.hpp, one step after
 // the other. No time passes: it tries again at once, or never.
 
 #include "model/support/items_of_work.hpp"

@@ -33,56 +33,141 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
-#include <thrum/detail/sched/core/m.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/thread/thread_creator.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-/// Used by the creator's thread only.
-class reclaimer {
- public:
-  static constexpr std::int64_t never = INT64_MAX;
-
-  explicit reclaimer(runtime_scheduler& scheduler) noexcept : scheduler_(scheduler) {}
-
-  /// When work() has something to do, unless something becomes idle before (GB1).
-  std::int64_t next() const noexcept {
-    const std::int64_t first = stacks_at_ < threads_at_ ? stacks_at_ : threads_at_;
-    return joins_at_ < first ? joins_at_ : first;
+THRUM_OUT_OF_LINE void reclaimer::work_on_stacks(std::int64_t now) noexcept {
+  stack_pool& pool = *scheduler_.pool;
+  const std::int64_t period = scheduler_.config().stack_idle_ns;
+  if (stacks_at_ == never) {
+    if (pool.has_idle()) {
+      stacks_at_ = next_age_ = now + period;
+    }
+    return;
   }
-
-  /// The M's thread ends: when it has, the M is vacant.
-  void join_later(machine& m) noexcept;
-
-  /// Does a little of what is to be done now.
-  void work(std::int64_t now) noexcept {
-    work_on_stacks(now);
-    work_on_threads(now);
-    join_ended(now);
+  if (now < stacks_at_) {
+    return;
   }
+  if (now >= next_age_) {
+    collect_from_idle_ps();
+    pool.grow_older();
+    next_age_ = now + period;
+  }
+  std::uint8_t size_class;
+  base::intrusive_queue<goroutine> due = pool.take_oldest(stacks_at_once, size_class);
+  if (!due.empty()) {
+    discard(due);
+    pool.put_discarded(size_class, static_cast<decltype(due)&&>(due));
+    stacks_at_ = now + pause_ns;
+  } else {
+    stacks_at_ = pool.has_idle() ? next_age_ : never;
+  }
+}
 
- private:
-  void work_on_stacks(std::int64_t now) noexcept;
-  void collect_from_idle_ps() noexcept;
-  void discard(const base::intrusive_queue<goroutine>& stacks) noexcept;
-  void work_on_threads(std::int64_t now) noexcept;
-  void join_ended(std::int64_t now) noexcept;
+/// The pages between the guard and the one that holds the G. Those of hooks are no system's.
+THRUM_OUT_OF_LINE void reclaimer::discard(const base::intrusive_queue<goroutine>& stacks) noexcept {
+  if (scheduler_.pool->has_hooks()) {
+    return;
+  }
+  const std::size_t page = os::page_size();
+  for (goroutine* g = stacks.front(); g != nullptr; g = g->queue_next) {
+    auto* const top = reinterpret_cast<char*>(g);
+    char* const end = top - (reinterpret_cast<std::uintptr_t>(top) & (page - 1));
+    if (end > g->stack_low) {
+      // SP4: all but the page of the G
+      g->extent.shrink(g->stack_low, end);
+    }
+  }
+}
 
-  /// Stacks and threads at a time: about a millisecond's work.
-  static constexpr std::size_t stacks_at_once = 64;
-  static constexpr std::uint32_t threads_at_once = 16;
-  static constexpr std::int64_t pause_ns = 5'000'000;
+THRUM_OUT_OF_LINE void reclaimer::collect_from_idle_ps() noexcept {
+  base::intrusive_queue<goroutine> all;
+  {
+    scoped guard(scheduler_.idle.lock());
+    scheduler_.idle.for_each_p_locked([&](processor& p) {
+      const std::uint32_t tick = p.schedule_tick.get();  // no M holds it
+      if (p.idle_since_tick != tick) {
+        p.idle_since_tick = tick;
+      } else {
+        all.append(p.free_gs.take_all());
+      }
+    });
+  }
+  if (!all.empty()) {
+    scheduler_.pool->put(scheduler_.config().stack_class, static_cast<decltype(all)&&>(all));
+  }
+}
 
-  runtime_scheduler& scheduler_;
-  std::int64_t stacks_at_ = never;
-  std::int64_t next_age_ = never;
-  std::int64_t threads_at_ = never;
-  std::int64_t joins_at_ = never;
-  std::int64_t join_pause_ns_ = pause_ns;
-  machine* ending_ = nullptr;  // told to end, their threads may still be there
-};
+THRUM_OUT_OF_LINE void reclaimer::work_on_threads(std::int64_t now) noexcept {
+  auto& idle = scheduler_.idle;
+  if (threads_at_ != never && now < threads_at_) {
+    return;
+  }
+  scoped guard(idle.lock());
+  // relaxed: under the lock
+  if (!scheduler_.has_idle_threads || scheduler_.closing.load(relaxed)) {
+    threads_at_ = never;
+    return;
+  }
+  const std::int64_t period = scheduler_.config().thread_idle_ns;
+  if (threads_at_ == never) {
+    idle.forget_least_ms_locked();
+    threads_at_ = now + period;
+    return;
+  }
+  const std::uint32_t keep = scheduler_.kept_threads();
+  for (std::uint32_t n = 0; n != threads_at_once && idle.least_ms_locked() > keep; ++n) {
+    machine* const m = idle.take_m_to_end_locked();
+    join_later(*m);
+    m->park.wake();  // without a P: its thread ends
+  }
+  if (idle.least_ms_locked() > keep) {
+    threads_at_ = now + pause_ns;
+  } else if (idle.idle_ms() > keep) {
+    idle.forget_least_ms_locked();
+    threads_at_ = now + period;
+  } else {
+    scheduler_.has_idle_threads = false;
+    threads_at_ = never;
+  }
+}
+
+THRUM_OUT_OF_LINE void reclaimer::join_later(machine& m) noexcept {
+  m.ends = false;
+  m.idle_next = ending_;
+  ending_ = &m;
+  joins_at_ = traits::now() + pause_ns;
+  join_pause_ns_ = pause_ns;
+}
+
+THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {
+  if (now < joins_at_) {
+    return;
+  }
+  for (machine** link = &ending_; *link != nullptr;) {
+    machine& m = **link;
+    if (m.thread.try_join()) {
+      *link = m.idle_next;
+      scheduler_.vacate(m);
+    } else {
+      link = &m.idle_next;
+    }
+  }
+  if (ending_ == nullptr) {
+    joins_at_ = never;
+    return;
+  }
+  constexpr std::int64_t longest = 1'000'000'000;
+  joins_at_ = now + join_pause_ns_;
+  join_pause_ns_ = 2 * join_pause_ns_ < longest ? 2 * join_pause_ns_ : longest;
+}
 
 }}}  // namespace thrum::THRUM_ABI::sched
 

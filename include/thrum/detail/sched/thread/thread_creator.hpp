@@ -22,17 +22,62 @@
 #define THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/core/m.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/thread/give_back.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
+
+/// Used by the creator's thread only.
+class reclaimer {
+ public:
+  static constexpr std::int64_t never = INT64_MAX;
+
+  explicit reclaimer(runtime_scheduler& scheduler) noexcept : scheduler_(scheduler) {}
+
+  /// When work() has something to do, unless something becomes idle before (GB1).
+  std::int64_t next() const noexcept {
+    const std::int64_t first = stacks_at_ < threads_at_ ? stacks_at_ : threads_at_;
+    return joins_at_ < first ? joins_at_ : first;
+  }
+
+  /// The M's thread ends: when it has, the M is vacant.
+  void join_later(machine& m) noexcept;
+
+  /// Does a little of what is to be done now.
+  void work(std::int64_t now) noexcept {
+    work_on_stacks(now);
+    work_on_threads(now);
+    join_ended(now);
+  }
+
+ private:
+  void work_on_stacks(std::int64_t now) noexcept;
+  void collect_from_idle_ps() noexcept;
+  void discard(const base::intrusive_queue<goroutine>& stacks) noexcept;
+  void work_on_threads(std::int64_t now) noexcept;
+  void join_ended(std::int64_t now) noexcept;
+
+  /// Stacks and threads at a time: about a millisecond's work.
+  static constexpr std::size_t stacks_at_once = 64;
+  static constexpr std::uint32_t threads_at_once = 16;
+  static constexpr std::int64_t pause_ns = 5'000'000;
+
+  runtime_scheduler& scheduler_;
+  std::int64_t stacks_at_ = never;
+  std::int64_t next_age_ = never;
+  std::int64_t threads_at_ = never;
+  std::int64_t joins_at_ = never;
+  std::int64_t join_pause_ns_ = pause_ns;
+  machine* ending_ = nullptr;  // told to end, their threads may still be there
+};
 
 /// Something that cannot be started where it became due.
 struct late_start {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What the creator's thread does. The essay is in thread_creator.hpp.
-#ifndef THRUM_DETAIL_SCHED_THREAD_CREATOR_WORK_HPP
-#define THRUM_DETAIL_SCHED_THREAD_CREATOR_WORK_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_WORK_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_WORK_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
