@@ -3,7 +3,7 @@
 
 #include <thrum/detail/sched/freeze/freeze.hpp>
 
-#include <thrum/detail/sched/freeze/frozen.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/syscall.hpp>
 
 #include "support/catch.hpp"

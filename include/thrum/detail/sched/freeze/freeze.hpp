@@ -12,7 +12,7 @@
 // Not stopped are threads without a P: inside blocking(), or in a call that lost its P. They touch
 // their own stacks only.
 //
-// What a holder does about it is in freeze/frozen.hpp.
+// What a holder does about it is in freeze/freeze_holder.hpp.
 //
 // FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
 //      malloc. The code that looks collects addresses, and makes words of them afterwards.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/freeze/frozen.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include "support/catch.hpp"
 #include "support/eventually.hpp"

@@ -6,8 +6,8 @@
 // It notes down its own callers before it waits, if it has a goroutine. It may have been
 // interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
 // without locks: freeze/frame_walk.hpp.
-#ifndef THRUM_DETAIL_SCHED_FREEZE_FROZEN_HPP
-#define THRUM_DETAIL_SCHED_FREEZE_FROZEN_HPP
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
 
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/config.hpp>
