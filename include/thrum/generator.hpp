@@ -242,7 +242,7 @@ class [[nodiscard]] generator<T&> : public generator<T> {
 #if THRUM_BODIES
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/g_state.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace generator_detail {
 

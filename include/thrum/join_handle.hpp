@@ -14,7 +14,7 @@
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/run/end.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/request_stop.hpp>

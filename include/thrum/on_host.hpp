@@ -9,7 +9,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/host/host.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/task.hpp>
 
 #include <functional>

@@ -35,7 +35,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/fork/fork.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 
 #include <atomic>

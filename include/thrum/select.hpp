@@ -16,7 +16,7 @@
 #include <thrum/chan.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/owner.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/select/cases.hpp>
 #include <thrum/detail/select/engine.hpp>
 #include <thrum/detail/select/signal_cases.hpp>

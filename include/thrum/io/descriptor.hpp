@@ -14,7 +14,7 @@
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/io/io_operation.hpp>
 #include <thrum/detail/sched/io/poll_wait.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/errc.hpp>  // IWYU pragma: export
 

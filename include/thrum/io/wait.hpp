@@ -92,7 +92,7 @@ THRUM_OUT_OF_LINE void wait_writable(native_handle_type fd, time_point deadline,
 #include <thrum/detail/base/doubling.hpp>
 #include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/io/poll_wait.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 
 #include <atomic>
 #include <string_view>

@@ -128,7 +128,7 @@ class listener {
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/net/resolve.hpp>

@@ -41,7 +41,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/go.hpp>
 #include <thrum/net/conn.hpp>

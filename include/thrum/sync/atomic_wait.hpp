@@ -125,7 +125,7 @@ void atomic_notify_all(const std::atomic<T>* object) noexcept {
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/wake_list.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 

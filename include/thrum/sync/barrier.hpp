@@ -11,7 +11,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sync/destroyed_waiters.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/stop_condition.hpp>

@@ -205,7 +205,7 @@ class condition_variable {
 
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -11,7 +11,7 @@
 #define THRUM_SYNC_CONDITION_VARIABLE_ANY_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/stoppable.hpp>
 #include <thrum/detail/sync/wait_list.hpp>

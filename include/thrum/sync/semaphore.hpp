@@ -21,7 +21,7 @@
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/intrusive_ring.hpp>
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/sync/destroyed_waiters.hpp>
 #include <thrum/detail/sync/wait_list.hpp>

@@ -237,7 +237,7 @@ class wait_group {
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/sched/life/process_exit.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sync/destroyed_waiters.hpp>
 
 #include <exception>

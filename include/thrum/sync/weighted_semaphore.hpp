@@ -122,7 +122,7 @@ class weighted_semaphore {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

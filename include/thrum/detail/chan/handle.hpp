@@ -8,7 +8,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/chan/core.hpp>
 #include <thrum/detail/chan/element.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 
 #include <compare>
 #include <cstddef>

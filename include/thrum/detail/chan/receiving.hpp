@@ -10,7 +10,7 @@
 #include <thrum/detail/chan/element.hpp>
 #include <thrum/detail/chan/handle.hpp>
 #include <thrum/detail/chan/recv_result.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/stop_condition.hpp>
 

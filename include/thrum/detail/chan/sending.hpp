@@ -14,7 +14,7 @@
 #include <thrum/detail/chan/core.hpp>
 #include <thrum/detail/chan/element.hpp>
 #include <thrum/detail/chan/handle.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/stop_condition.hpp>
 

@@ -18,7 +18,7 @@
 #include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/current.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 
 #include <atomic>
 #include <cstdlib>

@@ -109,7 +109,7 @@ class child_process : public base::list_node<child_process> {
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/errc.hpp>

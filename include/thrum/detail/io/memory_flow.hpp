@@ -73,7 +73,7 @@ struct memory_flows {
 }}}  // namespace thrum::THRUM_ABI::io_detail
 
 #if THRUM_BODIES
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/errc.hpp>
 

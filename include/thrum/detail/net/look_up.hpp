@@ -41,7 +41,7 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/errc.hpp>

@@ -8,7 +8,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/stop_watch.hpp>

@@ -7,7 +7,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/priority.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 #include <thrum/join_handle.hpp>
 

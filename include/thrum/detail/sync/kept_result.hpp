@@ -6,7 +6,7 @@
 #define THRUM_DETAIL_SYNC_KEPT_RESULT_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/join_handle.hpp>
 
 #include <exception>

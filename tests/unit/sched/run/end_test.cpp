@@ -4,7 +4,7 @@
 #include <thrum/detail/sched/run/end.hpp>
 
 #include <thrum.hpp>
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 
 #include "support/catch.hpp"

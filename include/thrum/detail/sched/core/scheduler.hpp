@@ -17,9 +17,9 @@
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
-#include <thrum/detail/sched/core/endings.hpp>
 #include <thrum/detail/sched/core/exit_state.hpp>
 #include <thrum/detail/sched/core/g.hpp>
+#include <thrum/detail/sched/core/lifetime.hpp>
 #include <thrum/detail/sched/core/m.hpp>
 #include <thrum/detail/sched/core/memory_source.hpp>
 #include <thrum/detail/sched/core/monitor_sleep.hpp>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // How a goroutine is left before its function has returned: on request, or at a cancelled wait.
-#ifndef THRUM_DETAIL_SCHED_RUN_EXIT_HPP
-#define THRUM_DETAIL_SCHED_RUN_EXIT_HPP
+#ifndef THRUM_DETAIL_SCHED_RUN_GOROUTINE_EXIT_HPP
+#define THRUM_DETAIL_SCHED_RUN_GOROUTINE_EXIT_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/current.hpp>

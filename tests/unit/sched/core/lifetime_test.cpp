@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/core/endings.hpp>
+#include <thrum/detail/sched/core/lifetime.hpp>
 #include <thrum/detail/sched/core/visitors.hpp>
 
 #include <atomic>

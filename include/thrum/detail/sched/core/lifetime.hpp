@@ -12,8 +12,8 @@
 // goroutine that goes on meanwhile waits for the lock before its point goes out of scope.
 //
 // Fences of [s.stop]: count_end, end_withdrawable, must_exit, withdraw.
-#ifndef THRUM_DETAIL_SCHED_CORE_ENDINGS_HPP
-#define THRUM_DETAIL_SCHED_CORE_ENDINGS_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_LIFETIME_HPP
+#define THRUM_DETAIL_SCHED_CORE_LIFETIME_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
