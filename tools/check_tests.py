@@ -23,7 +23,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 tests = root / "tests"
 ASSERTION = re.compile(r"\b(?:(?:STATIC_)?(?:CHECK|REQUIRE)|FAIL)(?:_[A-Z_]+)?\s*\("
                        r"|\bstatic_assert\s*\(")
-CASE = re.compile(r"^(?:TEMPLATE_(?:LIST_|PRODUCT_)?)?TEST_CASE(?:_METHOD|_SIG)?\s*\(", re.M)
+CASE = re.compile(r"^(?:(?:TEMPLATE_(?:LIST_|PRODUCT_)?)?TEST_CASE(?:_METHOD|_SIG)?|IN_RUNTIME|IN_BUBBLE)\s*\(", re.M)
 FUNCTION = re.compile(r"\b([a-z]\w*)\s*(?=\()")
 LAMBDA = re.compile(r"\bauto\s+(\w+)\s*=\s*\[")
 BEHIND = re.compile(r"\)(?:\s|const\b|noexcept\b|override\b|->[\w:<>,*& ]+)*(?::[^{};]*)?\{")

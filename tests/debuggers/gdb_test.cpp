@@ -4,17 +4,12 @@
 // What gdb shows of goroutines with tools/gdb/thrum-gdb.py; see programs/debugger.cpp for the
 // program that it looks at. Nothing is asked where gdb is missing or cannot look into a program.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/patterns.hpp"
 #include "support/program.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
-#include <string>
 
 #include <unistd.h>
 

@@ -1,13 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include "support/catch.hpp"
 #include "support/program.hpp"
-
-#include <thrum.hpp>
-
-#include <cstdlib>
-#include <string>
+#include "support/test.hpp"
 
 TEST_CASE("valgrind knows the stacks of goroutines and finds no error in a program that has none",
           "[once]") {

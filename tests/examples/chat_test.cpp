@@ -3,7 +3,7 @@
 //
 // examples/chat: who hears what, and who is dropped.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -3,7 +3,7 @@
 //
 // examples/echo_server, and what all servers do with wrong arguments.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

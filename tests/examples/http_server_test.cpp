@@ -3,7 +3,7 @@
 //
 // examples/http_server: the protocol, files, limits.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -3,7 +3,7 @@
 //
 // examples/port_scan.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -3,7 +3,7 @@
 //
 // examples/proxy: bytes and ends, each way.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -3,7 +3,7 @@
 //
 // examples/redis_client, with a real server.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -3,7 +3,7 @@
 //
 // examples/tls_client and tls_echo_server: TLS by OpenSSL as a stream.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -4,28 +4,12 @@
 // Go's tests of bufio, and of io: Copy, CopyN, LimitReader, ReadFull, TeeReader, MultiWriter, re-created from
 // their descriptions.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/scripted_stream.hpp"
-#include "support/with_runtime.hpp"
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <vector>
+#include "support/test.hpp"
 
 namespace io = thrum::io;
-using support::error_of;
 using support::recording_sink;
 using support::scripted_source;
-using support::with_runtime;
 
 namespace {
 
@@ -247,49 +231,43 @@ TEST_CASE("io ReadFull: all, a part with an error, and nothing at the end") {
   CHECK(error == thrum::errc::unexpected_end);
 }
 
-TEST_CASE("io TeeReader: what is read has been written, and a writer that is gone is an error") {
-  with_runtime([] {
-    scripted_source source{"hello, world"};
-    recording_sink sink;
-    io::tee through(source, sink);
-    CHECK(through.read_all() == "hello, world");
-    CHECK(sink.text == "hello, world");
+IN_RUNTIME("io TeeReader: what is read has been written, and a writer that is gone is an error") {
+  scripted_source source{"hello, world"};
+  recording_sink sink;
+  io::tee through(source, sink);
+  CHECK(through.read_all() == "hello, world");
+  CHECK(sink.text == "hello, world");
 
-    scripted_source again{"hello, world"};
-    io::memory_pipe p;
-    p.second.close();
-    io::tee into_nothing(again, p.first);
-    CHECK(error_of([&] { into_nothing.read_all(); }) == std::errc::broken_pipe);
-  });
+  scripted_source again{"hello, world"};
+  io::memory_pipe p;
+  p.second.close();
+  io::tee into_nothing(again, p.first);
+  CHECK(error_of([&] { into_nothing.read_all(); }) == std::errc::broken_pipe);
 }
 
-TEST_CASE("io MultiWriter: one copy arrives in all places") {
-  with_runtime([] {
-    io::memory_pipe p;
-    recording_sink first;
-    recording_sink second;
-    auto reading = thrum::spawn([&] { return p.second.read_all(); });
-    CHECK(io::copy(scripted_source{"My ", "input ", "text."},
-                   io::multi_writer(first, p.first, second)) == 14);
+IN_RUNTIME("io MultiWriter: one copy arrives in all places") {
+  io::memory_pipe p;
+  recording_sink first;
+  recording_sink second;
+  auto reading = thrum::spawn([&] { return p.second.read_all(); });
+  CHECK(io::copy(scripted_source{"My ", "input ", "text."},
+                 io::multi_writer(first, p.first, second)) == 14);
+  p.first.close();
+  CHECK(reading.join() == "My input text.");
+  CHECK(first.text == "My input text.");
+  CHECK(second.text == "My input text.");
+}
+
+IN_RUNTIME("io Pipe: a copy through a pipe in memory is what was written, to the last byte") {
+  io::memory_pipe p;
+  const std::string text(100'000, 'x');
+  auto writer = thrum::spawn([&] {
+    const std::uint64_t n = io::copy(scripted_source{text, "end"}, p.first);
     p.first.close();
-    CHECK(reading.join() == "My input text.");
-    CHECK(first.text == "My input text.");
-    CHECK(second.text == "My input text.");
+    return n;
   });
-}
-
-TEST_CASE("io Pipe: a copy through a pipe in memory is what was written, to the last byte") {
-  with_runtime([] {
-    io::memory_pipe p;
-    const std::string text(100'000, 'x');
-    auto writer = thrum::spawn([&] {
-      const std::uint64_t n = io::copy(scripted_source{text, "end"}, p.first);
-      p.first.close();
-      return n;
-    });
-    recording_sink sink;
-    CHECK(io::copy(p.second, sink) == 100'003);
-    CHECK(writer.join() == 100'003);
-    CHECK((sink.text == text + "end"));
-  });
+  recording_sink sink;
+  CHECK(io::copy(p.second, sink) == 100'003);
+  CHECK(writer.join() == 100'003);
+  CHECK((sink.text == text + "end"));
 }

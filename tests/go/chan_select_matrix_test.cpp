@@ -4,24 +4,8 @@
 // Go's tables of what a channel operation or a select does: blocks, fails, goes through, or does
 // not compile. Re-created from the descriptions of select3, select5 and perm in test/chan.
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-using support::eventually;
-using support::usage_message;
-using support::with_runtime;
 using thrum::on_recv;
 using thrum::on_send;
 using thrum::otherwise;
@@ -104,95 +88,86 @@ outcome with_default(outcome o) { return o == outcome::blocks ? outcome::passes 
 
 }  // namespace
 
-TEST_CASE("chan/select3: plain operations block, fail or pass by the state of their channel") {
-  with_runtime([] {
-    table t;
-    for (const state& s : states) {
-      const std::string name = s.name;
-      t.check("receive, " + name, s.receive, [c = s.make()] { c.recv(); });
-      t.check("send, " + name, s.send, [c = s.make()] { c.send(7); });
-      t.check("try_recv, " + name, outcome::passes, [c = s.make()] {
-        int out = 0;
-        static_cast<void>(c.try_recv(out));
-      });
-      t.check("try_send, " + name, with_default(s.send),
-              [c = s.make()] { static_cast<void>(c.try_send(7)); });
-      const bool can_close = !s.make().is_closed() && s.make();
-      t.check("close, " + name, can_close ? outcome::passes : outcome::fails,
-              [c = s.make()] { c.close(); });
-    }
-  });
+IN_RUNTIME("chan/select3: plain operations block, fail or pass by the state of their channel") {
+  table t;
+  for (const state& s : states) {
+    const std::string name = s.name;
+    t.check("receive, " + name, s.receive, [c = s.make()] { c.recv(); });
+    t.check("send, " + name, s.send, [c = s.make()] { c.send(7); });
+    t.check("try_recv, " + name, outcome::passes, [c = s.make()] {
+      int out = 0;
+      static_cast<void>(c.try_recv(out));
+    });
+    t.check("try_send, " + name, with_default(s.send),
+            [c = s.make()] { static_cast<void>(c.try_send(7)); });
+    const bool can_close = !s.make().is_closed() && s.make();
+    t.check("close, " + name, can_close ? outcome::passes : outcome::fails,
+            [c = s.make()] { c.close(); });
+  }
 }
 
-TEST_CASE("chan/select3: selects of one case, with and without a default, do as plain operations") {
-  with_runtime([] {
-    table t;
-    for (const state& s : states) {
-      const std::string name = s.name;
-      t.check("receive, " + name, s.receive, [c = s.make()] { thrum::select(on_recv(c)); });
-      t.check("send, " + name, s.send, [c = s.make()] { thrum::select(on_send(c, 7)); });
-      t.check("receive or default, " + name, outcome::passes,
-              [c = s.make()] { thrum::select(on_recv(c), otherwise()); });
-      t.check("send or default, " + name, with_default(s.send),
-              [c = s.make()] { thrum::select(on_send(c, 7), otherwise()); });
-    }
-  });
+IN_RUNTIME(
+    "chan/select3: selects of one case, with and without a default, do as plain operations") {
+  table t;
+  for (const state& s : states) {
+    const std::string name = s.name;
+    t.check("receive, " + name, s.receive, [c = s.make()] { thrum::select(on_recv(c)); });
+    t.check("send, " + name, s.send, [c = s.make()] { thrum::select(on_send(c, 7)); });
+    t.check("receive or default, " + name, outcome::passes,
+            [c = s.make()] { thrum::select(on_recv(c), otherwise()); });
+    t.check("send or default, " + name, with_default(s.send),
+            [c = s.make()] { thrum::select(on_send(c, 7), otherwise()); });
+  }
 }
 
-TEST_CASE(
+IN_RUNTIME(
     "chan/select3: selects of two cases pass or fail if one of them can, and block otherwise") {
-  with_runtime([] {
-    table t;
-    for (const state& s : states) {
-      for (const state& u : states) {
-        const std::string name = std::string(s.name) + " and " + u.name;
-        t.check("two receives, " + name, of_both(s.receive, u.receive),
-                [a = s.make(), b = u.make()] { thrum::select(on_recv(a), on_recv(b)); });
-        if (is_certain(s.send, u.send)) {
-          t.check("two sends, " + name, of_both(s.send, u.send),
-                  [a = s.make(), b = u.make()] { thrum::select(on_send(a, 7), on_send(b, 8)); });
-        }
-        if (is_certain(s.receive, u.send)) {
-          t.check("receive and send, " + name, of_both(s.receive, u.send),
-                  [a = s.make(), b = u.make()] { thrum::select(on_recv(a), on_send(b, 8)); });
-          t.check("receive, default and send, " + name, with_default(of_both(s.receive, u.send)),
-                  [a = s.make(), b = u.make()] {
-                    thrum::select(on_recv(a), otherwise(), on_send(b, 8));
-                  });
-        }
+  table t;
+  for (const state& s : states) {
+    for (const state& u : states) {
+      const std::string name = std::string(s.name) + " and " + u.name;
+      t.check("two receives, " + name, of_both(s.receive, u.receive),
+              [a = s.make(), b = u.make()] { thrum::select(on_recv(a), on_recv(b)); });
+      if (is_certain(s.send, u.send)) {
+        t.check("two sends, " + name, of_both(s.send, u.send),
+                [a = s.make(), b = u.make()] { thrum::select(on_send(a, 7), on_send(b, 8)); });
+      }
+      if (is_certain(s.receive, u.send)) {
+        t.check("receive and send, " + name, of_both(s.receive, u.send),
+                [a = s.make(), b = u.make()] { thrum::select(on_recv(a), on_send(b, 8)); });
+        t.check("receive, default and send, " + name, with_default(of_both(s.receive, u.send)),
+                [a = s.make(), b = u.make()] {
+                  thrum::select(on_recv(a), otherwise(), on_send(b, 8));
+                });
       }
     }
+  }
+}
+
+IN_RUNTIME("chan/select3: an empty select blocks, and one with only a default does not") {
+  table t;
+  t.check("empty", outcome::blocks, [] { thrum::select(); });
+  t.check("default", outcome::passes, [] { thrum::select(otherwise()); });
+  t.check("empty at run time", outcome::blocks, [] {
+    std::vector<thrum::select_case> none;
+    thrum::select(none);
+  });
+  t.check("only nil channels", outcome::blocks, [] {
+    const int_chan nil;
+    thrum::select(on_recv(nil), on_send(nil, 1), on_recv(nil));
   });
 }
 
-TEST_CASE("chan/select3: an empty select blocks, and one with only a default does not") {
-  with_runtime([] {
-    table t;
-    t.check("empty", outcome::blocks, [] { thrum::select(); });
-    t.check("default", outcome::passes, [] { thrum::select(otherwise()); });
-    t.check("empty at run time", outcome::blocks, [] {
-      std::vector<thrum::select_case> none;
-      thrum::select(none);
-    });
-    t.check("only nil channels", outcome::blocks, [] {
-      const int_chan nil;
-      thrum::select(on_recv(nil), on_send(nil, 1), on_recv(nil));
-    });
-  });
-}
-
-TEST_CASE("chan/select3: a select that could only pair with itself blocks") {
-  with_runtime([] {
-    table t;
-    t.check("unbuffered", outcome::blocks,
-            [c = int_chan(0)] { thrum::select(on_send(c, 7), on_recv(c)); });
-    t.check("unbuffered, the other order", outcome::blocks,
-            [c = int_chan(0)] { thrum::select(on_recv(c), on_send(c, 7)); });
-    t.check("unbuffered, or a default", outcome::passes,
-            [c = int_chan(0)] { thrum::select(on_recv(c), on_send(c, 7), otherwise()); });
-    t.check("buffered", outcome::passes,
-            [c = int_chan(1)] { thrum::select(on_send(c, 7), on_recv(c)); });
-  });
+IN_RUNTIME("chan/select3: a select that could only pair with itself blocks") {
+  table t;
+  t.check("unbuffered", outcome::blocks,
+          [c = int_chan(0)] { thrum::select(on_send(c, 7), on_recv(c)); });
+  t.check("unbuffered, the other order", outcome::blocks,
+          [c = int_chan(0)] { thrum::select(on_recv(c), on_send(c, 7)); });
+  t.check("unbuffered, or a default", outcome::passes,
+          [c = int_chan(0)] { thrum::select(on_recv(c), on_send(c, 7), otherwise()); });
+  t.check("buffered", outcome::passes,
+          [c = int_chan(1)] { thrum::select(on_send(c, 7), on_recv(c)); });
 }
 
 namespace {
@@ -256,65 +231,59 @@ void check_effect(const arrangement& a, std::size_t ready) {
 
 }  // namespace
 
-TEST_CASE(
+IN_RUNTIME(
     "chan/select5: in every order of the cases, with and without a default, the ready one runs") {
-  with_runtime([] {
-    for (const bool with_fallback : {false, true}) {
-      std::vector<std::size_t> order = {0, 1, 2, 3};
-      if (with_fallback) {
-        order.push_back(4);
-      }
-      do {
-        for (std::size_t ready = 0; ready != order.size(); ++ready) {
-          arrangement a(ready);
-          const std::size_t chosen = select_in_order(a, order);
-          REQUIRE(order.at(chosen) == ready);
-          check_effect(a, ready);
-        }
-      } while (std::next_permutation(order.begin(), order.end()));
-    }
-  });
-}
-
-TEST_CASE("chan/select5: in every order of the cases, the one that becomes ready later runs") {
-  with_runtime([] {
+  for (const bool with_fallback : {false, true}) {
     std::vector<std::size_t> order = {0, 1, 2, 3};
+    if (with_fallback) {
+      order.push_back(4);
+    }
     do {
       for (std::size_t ready = 0; ready != order.size(); ++ready) {
-        arrangement a(4);  // none
-        auto selector = thrum::spawn([&] { return select_in_order(a, order); });
-        REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-        if (ready == 3) {
-          a.sink.recv();
-        } else {
-          a.sources.at(ready).send(100 + static_cast<int>(ready));
-        }
-        REQUIRE(order.at(selector.join()) == ready);
+        arrangement a(ready);
+        const std::size_t chosen = select_in_order(a, order);
+        REQUIRE(order.at(chosen) == ready);
         check_effect(a, ready);
       }
     } while (std::next_permutation(order.begin(), order.end()));
-  });
+  }
 }
 
-TEST_CASE("chan/select5: the operands of every case are evaluated once, chosen or not") {
-  with_runtime([] {
-    const int_chan c(1);
-    const int_chan d(1);
-    int channels = 0;
-    int values = 0;
-    const auto counted = [&](const int_chan& of) -> const int_chan& {
-      ++channels;
-      return of;
-    };
-    const auto value = [&] { return ++values; };
-    for (int i = 1; i <= 10; ++i) {
-      thrum::select(on_send(counted(c), value()), on_recv(counted(d)),
-                    on_send(counted(nil_channel()), value()), otherwise());
-      CHECK(channels == 3 * i);
-      CHECK(values == 2 * i);
+IN_RUNTIME("chan/select5: in every order of the cases, the one that becomes ready later runs") {
+  std::vector<std::size_t> order = {0, 1, 2, 3};
+  do {
+    for (std::size_t ready = 0; ready != order.size(); ++ready) {
+      arrangement a(4);  // none
+      auto selector = thrum::spawn([&] { return select_in_order(a, order); });
+      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      if (ready == 3) {
+        a.sink.recv();
+      } else {
+        a.sources.at(ready).send(100 + static_cast<int>(ready));
+      }
+      REQUIRE(order.at(selector.join()) == ready);
+      check_effect(a, ready);
     }
-    CHECK(c.size() == 1);
-  });
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+IN_RUNTIME("chan/select5: the operands of every case are evaluated once, chosen or not") {
+  const int_chan c(1);
+  const int_chan d(1);
+  int channels = 0;
+  int values = 0;
+  const auto counted = [&](const int_chan& of) -> const int_chan& {
+    ++channels;
+    return of;
+  };
+  const auto value = [&] { return ++values; };
+  for (int i = 1; i <= 10; ++i) {
+    thrum::select(on_send(counted(c), value()), on_recv(counted(d)),
+                  on_send(counted(nil_channel()), value()), otherwise());
+    CHECK(channels == 3 * i);
+    CHECK(values == 2 * i);
+  }
+  CHECK(c.size() == 1);
 }
 
 // ---- perm: what a direction forbids does not compile -------------------------------------------

@@ -4,66 +4,46 @@
 // Go's programs in test/chan that are about select, re-created from their descriptions. What
 // blocks, what fails and what compiles is in chan_select_matrix_test.cpp.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/process.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <array>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <optional>
 #include <queue>
-#include <string>
-#include <utility>
-#include <vector>
 
-using support::eventually;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 using thrum::on_recv;
 using thrum::on_send;
 using thrum::otherwise;
 
-TEST_CASE("chan/doubleselect: one select never completes two of its cases") {
-  with_runtime(with_procs(2), [] {
-    const int n = scaled(100'000, 1'000);
-    const std::array<thrum::chan<int>, 4> c = {thrum::chan<int>(0), thrum::chan<int>(0),
-                                               thrum::chan<int>(0), thrum::chan<int>(0)};
-    const thrum::chan<void> done(0);
-    const thrum::chan<int> merged(0);
-    thrum::go([=] {
-      for (int i = 0; i != n; ++i) {
-        thrum::select(on_send(c[0], i), on_send(c[1], i), on_send(c[2], i), on_send(c[3], i));
-      }
-      done.close();
-    });
-    thrum::wait_group movers;
-    for (const thrum::chan<int>& from : c) {
-      movers.go([=] {
-        for (bool going = true; going;) {
-          thrum::select(on_recv(from, [&](std::optional<int> v) { merged.send(v.value()); }),
-                        on_recv(done, [&] { going = false; }));
-        }
-      });
+IN_RUNTIME("chan/doubleselect: one select never completes two of its cases", with_procs(2)) {
+  const int n = scaled(100'000, 1'000);
+  const std::array<thrum::chan<int>, 4> c = {thrum::chan<int>(0), thrum::chan<int>(0),
+                                             thrum::chan<int>(0), thrum::chan<int>(0)};
+  const thrum::chan<void> done(0);
+  const thrum::chan<int> merged(0);
+  thrum::go([=] {
+    for (int i = 0; i != n; ++i) {
+      thrum::select(on_send(c[0], i), on_send(c[1], i), on_send(c[2], i), on_send(c[3], i));
     }
-    thrum::go([&movers, merged] {
-      movers.wait();
-      merged.close();
-    });
-    std::vector<int> seen(static_cast<std::size_t>(n), 0);
-    for (const int value : merged) {
-      ++seen[static_cast<std::size_t>(value)];
-    }
-    CHECK(seen == std::vector<int>(static_cast<std::size_t>(n), 1));
+    done.close();
   });
+  thrum::wait_group movers;
+  for (const thrum::chan<int>& from : c) {
+    movers.go([=] {
+      for (bool going = true; going;) {
+        thrum::select(on_recv(from, [&](std::optional<int> v) { merged.send(v.value()); }),
+                      on_recv(done, [&] { going = false; }));
+      }
+    });
+  }
+  thrum::go([&movers, merged] {
+    movers.wait();
+    merged.close();
+  });
+  std::vector<int> seen(static_cast<std::size_t>(n), 0);
+  for (const int value : merged) {
+    ++seen[static_cast<std::size_t>(value)];
+  }
+  CHECK(seen == std::vector<int>(static_cast<std::size_t>(n), 1));
 }
 
 namespace {
@@ -95,100 +75,92 @@ void default_forms(std::size_t capacity, const T& value) {
 
 }  // namespace
 
-TEST_CASE(
+IN_RUNTIME(
     "chan/nonblock: selects with a default meet partners that block, for every kind of type") {
-  with_runtime([] {
-    for (const std::size_t capacity : {0U, 1U}) {
-      default_forms<std::int32_t>(capacity, 123);
-      default_forms<std::int64_t>(capacity, 123'456'789'012);
-      default_forms<bool>(capacity, true);
-      default_forms<std::string>(capacity, "a string that does not fit into its own object");
+  for (const std::size_t capacity : {0U, 1U}) {
+    default_forms<std::int32_t>(capacity, 123);
+    default_forms<std::int64_t>(capacity, 123'456'789'012);
+    default_forms<bool>(capacity, true);
+    default_forms<std::string>(capacity, "a string that does not fit into its own object");
+  }
+}
+
+IN_RUNTIME("chan/select: a channel set to nil after its send is left alone from then on") {
+  const thrum::chan<unsigned> c1(1);
+  const thrum::chan<unsigned> c2(1);
+  unsigned evaluations = 0;
+  unsigned shift = 0;
+  const auto next_value = [&] {
+    ++evaluations;
+    return 1U << shift;
+  };
+  const auto send_to_both = [&](thrum::chan<unsigned> a, thrum::chan<unsigned> b) {
+    int sent = 0;
+    bool going = true;
+    while (going) {
+      thrum::select(on_send(a, next_value(),
+                            [&] {
+                              ++sent;
+                              a = thrum::chan<unsigned>();
+                            }),
+                    on_send(b, next_value(),
+                            [&] {
+                              ++sent;
+                              b = thrum::chan<unsigned>();
+                            }),
+                    otherwise([&] { going = false; }));
+      ++shift;
     }
-  });
+    return sent;
+  };
+  CHECK(send_to_both(c1, c2) == 2);
+  CHECK(evaluations == 6);  // two each: for the two sends, and for the look that finds nothing
+  const unsigned first = c1.recv().value();
+  const unsigned second = c2.recv().value();
+  CHECK((first | second) == 3);
+  CHECK(send_to_both(c1, thrum::chan<unsigned>()) == 1);
+  CHECK(evaluations == 10);
+  CHECK(c1.recv() == 8U);
+  CHECK(c2.size() == 0);
 }
 
-TEST_CASE("chan/select: a channel set to nil after its send is left alone from then on") {
-  with_runtime([] {
-    const thrum::chan<unsigned> c1(1);
-    const thrum::chan<unsigned> c2(1);
-    unsigned evaluations = 0;
-    unsigned shift = 0;
-    const auto next_value = [&] {
-      ++evaluations;
-      return 1U << shift;
-    };
-    const auto send_to_both = [&](thrum::chan<unsigned> a, thrum::chan<unsigned> b) {
-      int sent = 0;
-      bool going = true;
-      while (going) {
-        thrum::select(on_send(a, next_value(),
-                              [&] {
-                                ++sent;
-                                a = thrum::chan<unsigned>();
-                              }),
-                      on_send(b, next_value(),
-                              [&] {
-                                ++sent;
-                                b = thrum::chan<unsigned>();
-                              }),
-                      otherwise([&] { going = false; }));
-        ++shift;
-      }
-      return sent;
-    };
-    CHECK(send_to_both(c1, c2) == 2);
-    CHECK(evaluations == 6);  // two each: for the two sends, and for the look that finds nothing
-    const unsigned first = c1.recv().value();
-    const unsigned second = c2.recv().value();
-    CHECK((first | second) == 3);
-    CHECK(send_to_both(c1, thrum::chan<unsigned>()) == 1);
-    CHECK(evaluations == 10);
-    CHECK(c1.recv() == 8U);
-    CHECK(c2.size() == 0);
-  });
-}
-
-TEST_CASE("chan/select2: 100,000 selects that wait leave no memory behind") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    const thrum::chan<int> never(0);
-    const auto exchange = [&](int n) {
-      auto sender = thrum::spawn([=] {
-        for (int i = 0; i != n; ++i) {
-          thrum::select(on_send(c, i), on_recv(never), on_send(never, 0));
-        }
-      });
-      int mistakes = 0;
+IN_RUNTIME("chan/select2: 100,000 selects that wait leave no memory behind") {
+  const thrum::chan<int> c(0);
+  const thrum::chan<int> never(0);
+  const auto exchange = [&](int n) {
+    auto sender = thrum::spawn([=] {
       for (int i = 0; i != n; ++i) {
-        thrum::select(on_recv(never),
-                      on_recv(c, [&](std::optional<int> v) { mistakes += v == i ? 0 : 1; }));
+        thrum::select(on_send(c, i), on_recv(never), on_send(never, 0));
       }
-      sender.join();
-      CHECK(mistakes == 0);
-    };
-    exchange(scaled(10'000, 100));  // fills the caches
-    const std::size_t before = support::heap_bytes();
-    exchange(scaled(100'000, 1'000));
-    const std::size_t after = support::heap_bytes();
-    if (support::memory_is_exact()) {
-      INFO(before << " bytes before, " << after << " after");
-      CHECK(after < before + 110'000);
+    });
+    int mistakes = 0;
+    for (int i = 0; i != n; ++i) {
+      thrum::select(on_recv(never),
+                    on_recv(c, [&](std::optional<int> v) { mistakes += v == i ? 0 : 1; }));
     }
-  });
+    sender.join();
+    CHECK(mistakes == 0);
+  };
+  exchange(scaled(10'000, 100));  // fills the caches
+  const std::size_t before = support::heap_bytes();
+  exchange(scaled(100'000, 1'000));
+  const std::size_t after = support::heap_bytes();
+  if (support::memory_is_exact()) {
+    INFO(before << " bytes before, " << after << " after");
+    CHECK(after < before + 110'000);
+  }
 }
 
-TEST_CASE(
+IN_RUNTIME(
     "chan/select4: the ready case proceeds, and the destination of the other is not touched") {
-  with_runtime([] {
-    const thrum::chan<int> c(1);
-    const thrum::chan<int> empty(0);
-    c.send(42);
-    int destination = 0;
-    int* nowhere = nullptr;
-    CHECK(thrum::select(on_recv(empty, [&](std::optional<int> v) { *nowhere = v.value(); }),
-                        on_recv(c, [&](std::optional<int> v) { destination = v.value(); })) == 1);
-    CHECK(destination == 42);
-  });
+  const thrum::chan<int> c(1);
+  const thrum::chan<int> empty(0);
+  c.send(42);
+  int destination = 0;
+  int* nowhere = nullptr;
+  CHECK(thrum::select(on_recv(empty, [&](std::optional<int> v) { *nowhere = v.value(); }),
+                      on_recv(c, [&](std::optional<int> v) { destination = v.value(); })) == 1);
+  CHECK(destination == 42);
 }
 
 namespace {
@@ -234,98 +206,93 @@ void leaving_keeps_the_queue(int before, int behind, Wait wait, Select select, S
 
 }  // namespace
 
-TEST_CASE("chan/select6: a select that leaves a queue, from any place in it, does not corrupt it") {
-  with_runtime([] {
-    for (const int before : {0, 1, 2}) {
-      for (const int behind : {0, 1, 2}) {
-        const thrum::chan<bool> c(0);
-        leaving_keeps_the_queue(
-            before, behind, [c] { c.recv(); },
-            [c](const thrum::chan<void>& signal) { thrum::select(on_recv(c), on_recv(signal)); },
-            [c] { c.send(true); });
-        leaving_keeps_the_queue(
-            before, behind, [c] { c.send(true); },
-            [c](const thrum::chan<void>& signal) {
-              thrum::select(on_send(c, false), on_recv(signal));
-            },
-            [c] { CHECK(c.recv() == true); });
-        bool out = false;
-        CHECK_FALSE(c.try_send(true));
-        CHECK(c.try_recv(out) == thrum::recv_status::empty);
-      }
+IN_RUNTIME(
+    "chan/select6: a select that leaves a queue, from any place in it, does not corrupt it") {
+  for (const int before : {0, 1, 2}) {
+    for (const int behind : {0, 1, 2}) {
+      const thrum::chan<bool> c(0);
+      leaving_keeps_the_queue(
+          before, behind, [c] { c.recv(); },
+          [c](const thrum::chan<void>& signal) { thrum::select(on_recv(c), on_recv(signal)); },
+          [c] { c.send(true); });
+      leaving_keeps_the_queue(
+          before, behind, [c] { c.send(true); },
+          [c](const thrum::chan<void>& signal) {
+            thrum::select(on_send(c, false), on_recv(signal));
+          },
+          [c] { CHECK(c.recv() == true); });
+      bool out = false;
+      CHECK_FALSE(c.try_send(true));
+      CHECK(c.try_recv(out) == thrum::recv_status::empty);
     }
-  });
+  }
 }
 
-TEST_CASE("chan/select7: every form of receive pairs with every form of send, values discarded") {
-  with_runtime([] {
-    using channel = thrum::chan<int>;
-    const channel never(0);
-    const std::vector<std::function<void(const channel&)>> receives = {
-        [](const channel& c) { c.recv(); },
-        [](const channel& c) { thrum::select(on_recv(c)); },
-        [=](const channel& c) { thrum::select(on_recv(c), on_recv(never)); },
-        [=](const channel& c) {
-          std::vector<thrum::select_case> cases;
-          cases.push_back(on_recv(never));
-          cases.push_back(on_recv(c));
-          thrum::select(cases);
-        },
-    };
-    const std::vector<std::function<void(const channel&)>> sends = {
-        [](const channel& c) { c.send(1); },
-        [](const channel& c) { thrum::select(on_send(c, 1)); },
-        [=](const channel& c) { thrum::select(on_send(c, 1), on_send(never, 2)); },
-        [=](const channel& c) {
-          std::vector<thrum::select_case> cases;
-          cases.push_back(on_send(never, 2));
-          cases.push_back(on_send(c, 1));
-          thrum::select(cases);
-        },
-    };
-    for (const auto& receive : receives) {
-      for (const auto& send : sends) {
-        const channel receiver_first(0);
-        auto receiver = thrum::spawn([&] { receive(receiver_first); });
-        REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-        send(receiver_first);
-        receiver.join();
-        const channel sender_first(0);
-        auto sender = thrum::spawn([&] { send(sender_first); });
-        REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-        receive(sender_first);
-        sender.join();
-      }
+IN_RUNTIME("chan/select7: every form of receive pairs with every form of send, values discarded") {
+  using channel = thrum::chan<int>;
+  const channel never(0);
+  const std::vector<std::function<void(const channel&)>> receives = {
+      [](const channel& c) { c.recv(); },
+      [](const channel& c) { thrum::select(on_recv(c)); },
+      [=](const channel& c) { thrum::select(on_recv(c), on_recv(never)); },
+      [=](const channel& c) {
+        std::vector<thrum::select_case> cases;
+        cases.push_back(on_recv(never));
+        cases.push_back(on_recv(c));
+        thrum::select(cases);
+      },
+  };
+  const std::vector<std::function<void(const channel&)>> sends = {
+      [](const channel& c) { c.send(1); },
+      [](const channel& c) { thrum::select(on_send(c, 1)); },
+      [=](const channel& c) { thrum::select(on_send(c, 1), on_send(never, 2)); },
+      [=](const channel& c) {
+        std::vector<thrum::select_case> cases;
+        cases.push_back(on_send(never, 2));
+        cases.push_back(on_send(c, 1));
+        thrum::select(cases);
+      },
+  };
+  for (const auto& receive : receives) {
+    for (const auto& send : sends) {
+      const channel receiver_first(0);
+      auto receiver = thrum::spawn([&] { receive(receiver_first); });
+      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      send(receiver_first);
+      receiver.join();
+      const channel sender_first(0);
+      auto sender = thrum::spawn([&] { send(sender_first); });
+      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      receive(sender_first);
+      sender.join();
     }
-  });
+  }
 }
 
-TEST_CASE("chan/select8: a return from a handler ends the handler only, and select returns") {
-  with_runtime([] {
-    const thrum::chan<bool> ready(2);
-    const thrum::chan<bool> never(0);
-    ready.send(true);
-    ready.send(true);
-    int reached = 0;
-    const auto leaves_early = [&](std::optional<bool> v) {
-      if (v.has_value()) {
-        return;
-      }
-      reached = -100;
-    };
-    thrum::select(on_recv(ready, leaves_early));
-    ++reached;
-    thrum::select(on_recv(ready, leaves_early), otherwise([&] { reached = -100; }));
-    ++reached;
-    thrum::select(on_recv(never, leaves_early), on_recv(never, leaves_early), otherwise([&] {
-                    if (reached == 2) {
-                      return;
-                    }
-                    reached = -100;
-                  }));
-    ++reached;
-    CHECK(reached == 3);
-  });
+IN_RUNTIME("chan/select8: a return from a handler ends the handler only, and select returns") {
+  const thrum::chan<bool> ready(2);
+  const thrum::chan<bool> never(0);
+  ready.send(true);
+  ready.send(true);
+  int reached = 0;
+  const auto leaves_early = [&](std::optional<bool> v) {
+    if (v.has_value()) {
+      return;
+    }
+    reached = -100;
+  };
+  thrum::select(on_recv(ready, leaves_early));
+  ++reached;
+  thrum::select(on_recv(ready, leaves_early), otherwise([&] { reached = -100; }));
+  ++reached;
+  thrum::select(on_recv(never, leaves_early), on_recv(never, leaves_early), otherwise([&] {
+                  if (reached == 2) {
+                    return;
+                  }
+                  reached = -100;
+                }));
+  ++reached;
+  CHECK(reached == 3);
 }
 
 namespace {
@@ -389,24 +356,22 @@ thrum::recv_chan<int> odd_composites(thrum::recv_chan<int> primes) {
 
 }  // namespace
 
-TEST_CASE("chan/sieve2: streams of multiples, merged and fed back, leave the primes below 100") {
-  with_runtime([] {
-    const thrum::chan<int> feedback(10);
-    const thrum::send_chan<int> found = unbounded(feedback);
-    found.send(3);
-    const thrum::recv_chan<int> composites = odd_composites(feedback);
-    std::vector<int> primes = {2, 3};
-    int composite = composites.recv().value();
-    for (int n = 5; n < 100; n += 2) {
-      while (composite < n) {
-        composite = composites.recv().value();
-      }
-      if (composite != n) {
-        primes.push_back(n);
-        found.send(n);
-      }
+IN_RUNTIME("chan/sieve2: streams of multiples, merged and fed back, leave the primes below 100") {
+  const thrum::chan<int> feedback(10);
+  const thrum::send_chan<int> found = unbounded(feedback);
+  found.send(3);
+  const thrum::recv_chan<int> composites = odd_composites(feedback);
+  std::vector<int> primes = {2, 3};
+  int composite = composites.recv().value();
+  for (int n = 5; n < 100; n += 2) {
+    while (composite < n) {
+      composite = composites.recv().value();
     }
-    CHECK(primes == std::vector<int>{2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41,
-                                     43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97});
-  });
+    if (composite != n) {
+      primes.push_back(n);
+      found.send(n);
+    }
+  }
+  CHECK(primes == std::vector<int>{2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41,
+                                   43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97});
 }

@@ -3,28 +3,10 @@
 //
 // Go's tests of channels that do without select, re-created from their descriptions.
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <array>
-#include <atomic>
-#include <chrono>
 #include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-using namespace std::chrono_literals;
-using support::eventually;
-using support::scaled;
-using support::with_runtime;
 using thrum::recv_status;
 
 namespace {
@@ -181,140 +163,128 @@ void size_and_capacity_are_right(std::size_t capacity) {
 
 }  // namespace
 
-TEST_CASE("Chan: the promises of a channel hold for every capacity from 0 to 199") {
-  with_runtime([] {
-    const std::size_t capacities = scaled<std::size_t>(200, 20);
-    for (std::size_t capacity = 0; capacity != capacities; ++capacity) {
-      INFO("capacity " << capacity);
-      empty_blocks_receivers(capacity);
-      full_blocks_senders(capacity);
-      closed_drains_and_then_ends(capacity);
-      close_wakes_a_receiver(capacity);
-      order_is_kept(capacity, true);
-      order_is_kept(capacity, false);
-      nothing_is_lost_or_doubled(capacity);
-      size_and_capacity_are_right(capacity);
-    }
-  });
+IN_RUNTIME("Chan: the promises of a channel hold for every capacity from 0 to 199") {
+  const std::size_t capacities = scaled<std::size_t>(200, 20);
+  for (std::size_t capacity = 0; capacity != capacities; ++capacity) {
+    INFO("capacity " << capacity);
+    empty_blocks_receivers(capacity);
+    full_blocks_senders(capacity);
+    closed_drains_and_then_ends(capacity);
+    close_wakes_a_receiver(capacity);
+    order_is_kept(capacity, true);
+    order_is_kept(capacity, false);
+    nothing_is_lost_or_doubled(capacity);
+    size_and_capacity_are_right(capacity);
+  }
 }
 
-TEST_CASE("NonblockRecvRace: what was buffered before the close is there for a try_recv") {
-  with_runtime([] {
-    std::atomic<int> missed{0};
-    for (int i = scaled(10'000); i > 0; --i) {
-      thrum::chan<int> c(1);
-      c.send(1);
-      auto receiver = thrum::spawn([&missed, c]() mutable {
-        int value = 0;
-        missed += c.try_recv(value) == recv_status::ok && value == 1 ? 0 : 1;
-      });
-      c.close();
-      receiver.join();
-    }
-    CHECK(missed == 0);
-  });
-}
-
-TEST_CASE("MultiConsumer: 23 workers pass on every one of 271,828 items") {
-  with_runtime([] {
-    constexpr unsigned workers = 23;
-    const int items = scaled(271'828);
-    constexpr std::array<int, 8> primes = {2, 3, 7, 11, 13, 17, 19, 23};
-    thrum::chan<int> queue(workers * 3);
-    thrum::chan<int> results(workers * 3);
-    thrum::wait_group group;
-    for (unsigned worker = 0; worker != workers; ++worker) {
-      group.go([=]() mutable {
-        for (const int value : queue) {
-          if (primes[worker % primes.size()] == value) {
-            thrum::this_goroutine::yield();  // mixes the order up
-          }
-          results.send(value);
-        }
-      });
-    }
-    std::int64_t expected = 0;
-    thrum::go([=, &group, &expected]() mutable {
-      for (int i = 0; i != items; ++i) {
-        const int value = primes[static_cast<std::size_t>(i) % primes.size()];
-        queue.send(value);
-        expected += value;
-      }
-      queue.close();
-      group.wait();
-      results.close();
+IN_RUNTIME("NonblockRecvRace: what was buffered before the close is there for a try_recv") {
+  std::atomic<int> missed{0};
+  for (int i = scaled(10'000); i > 0; --i) {
+    thrum::chan<int> c(1);
+    c.send(1);
+    auto receiver = thrum::spawn([&missed, c]() mutable {
+      int value = 0;
+      missed += c.try_recv(value) == recv_status::ok && value == 1 ? 0 : 1;
     });
-    int n = 0;
-    std::int64_t sum = 0;
-    for (const int value : results) {
-      ++n;
-      sum += value;
-    }
-    CHECK(n == items);
-    CHECK(sum == expected);
-  });
+    c.close();
+    receiver.join();
+  }
+  CHECK(missed == 0);
 }
 
-TEST_CASE("PseudoRandomSend: a sender that tries both of two channels reaches both") {
-  with_runtime([] {
-    thrum::chan<int> a(0);
-    thrum::chan<int> b(0);
-    thrum::go([=]() mutable {
-      for (unsigned i = 0;; ++i) {
-        if (!(i % 2 == 0 ? a : b).try_send(static_cast<int>(i))) {
-          thrum::this_goroutine::yield();
+IN_RUNTIME("MultiConsumer: 23 workers pass on every one of 271,828 items") {
+  constexpr unsigned workers = 23;
+  const int items = scaled(271'828);
+  constexpr std::array<int, 8> primes = {2, 3, 7, 11, 13, 17, 19, 23};
+  thrum::chan<int> queue(workers * 3);
+  thrum::chan<int> results(workers * 3);
+  thrum::wait_group group;
+  for (unsigned worker = 0; worker != workers; ++worker) {
+    group.go([=]() mutable {
+      for (const int value : queue) {
+        if (primes[worker % primes.size()] == value) {
+          thrum::this_goroutine::yield();  // mixes the order up
         }
-        if (thrum::this_goroutine::stop_token().stop_requested()) {
-          return;
-        }
+        results.send(value);
       }
     });
-    for (int i = 0; i != 100; ++i) {
-      REQUIRE(a.recv());
-      REQUIRE(b.recv());
+  }
+  std::int64_t expected = 0;
+  thrum::go([=, &group, &expected]() mutable {
+    for (int i = 0; i != items; ++i) {
+      const int value = primes[static_cast<std::size_t>(i) % primes.size()];
+      queue.send(value);
+      expected += value;
     }
+    queue.close();
+    group.wait();
+    results.close();
   });
+  int n = 0;
+  std::int64_t sum = 0;
+  for (const int value : results) {
+    ++n;
+    sum += value;
+  }
+  CHECK(n == items);
+  CHECK(sum == expected);
 }
 
-TEST_CASE("chan/fifo: a chain of goroutines hands an unbuffered channel on in its order") {
-  with_runtime([] {
-    constexpr int n = 10;
-    thrum::chan<int> c(0);
-    thrum::chan<int> in(0);
-    const thrum::chan<int> first = in;
-    std::atomic<int> mistakes{0};
-    for (int i = 0; i != n; ++i) {
-      thrum::chan<int> out(0);
-      thrum::go([=, &mistakes]() mutable {
-        in.recv();
-        mistakes += c.recv() == i ? 0 : 1;
-        out.send(1);
-      });
-      in = out;
+IN_RUNTIME("PseudoRandomSend: a sender that tries both of two channels reaches both") {
+  thrum::chan<int> a(0);
+  thrum::chan<int> b(0);
+  thrum::go([=]() mutable {
+    for (unsigned i = 0;; ++i) {
+      if (!(i % 2 == 0 ? a : b).try_send(static_cast<int>(i))) {
+        thrum::this_goroutine::yield();
+      }
+      if (thrum::this_goroutine::stop_token().stop_requested()) {
+        return;
+      }
     }
-    thrum::go([start = first]() mutable { start.send(0); });
-    for (int i = 0; i != n; ++i) {
-      c.send(i);
-    }
-    in.recv();
-    CHECK(mistakes == 0);
   });
+  for (int i = 0; i != 100; ++i) {
+    REQUIRE(a.recv());
+    REQUIRE(b.recv());
+  }
 }
 
-TEST_CASE("chan/goroutines: one value travels through a chain of 10,000 goroutines") {
-  with_runtime([] {
-    const int n = support::live_goroutines(10'000);
-    const thrum::chan<int> leftmost(0);
-    thrum::chan<int> left = leftmost;
-    thrum::chan<int> right = leftmost;
-    for (int i = 0; i != n; ++i) {
-      right = thrum::make_chan<int>();
-      thrum::go([left, right]() mutable { left.send(*right.recv() + 1); });
-      left = right;
-    }
-    thrum::go([right]() mutable { right.send(1); });
-    CHECK(thrum::chan<int>(leftmost).recv() == n + 1);
-  });
+IN_RUNTIME("chan/fifo: a chain of goroutines hands an unbuffered channel on in its order") {
+  constexpr int n = 10;
+  thrum::chan<int> c(0);
+  thrum::chan<int> in(0);
+  const thrum::chan<int> first = in;
+  std::atomic<int> mistakes{0};
+  for (int i = 0; i != n; ++i) {
+    thrum::chan<int> out(0);
+    thrum::go([=, &mistakes]() mutable {
+      in.recv();
+      mistakes += c.recv() == i ? 0 : 1;
+      out.send(1);
+    });
+    in = out;
+  }
+  thrum::go([start = first]() mutable { start.send(0); });
+  for (int i = 0; i != n; ++i) {
+    c.send(i);
+  }
+  in.recv();
+  CHECK(mistakes == 0);
+}
+
+IN_RUNTIME("chan/goroutines: one value travels through a chain of 10,000 goroutines") {
+  const int n = support::live_goroutines(10'000);
+  const thrum::chan<int> leftmost(0);
+  thrum::chan<int> left = leftmost;
+  thrum::chan<int> right = leftmost;
+  for (int i = 0; i != n; ++i) {
+    right = thrum::make_chan<int>();
+    thrum::go([left, right]() mutable { left.send(*right.recv() + 1); });
+    left = right;
+  }
+  thrum::go([right]() mutable { right.send(1); });
+  CHECK(thrum::chan<int>(leftmost).recv() == n + 1);
 }
 
 namespace {
@@ -346,42 +316,38 @@ void nonblocking_forms(std::size_t capacity, const T& value) {
 
 }  // namespace
 
-TEST_CASE("chan/nonblock: the forms that do not block work for every kind of type") {
-  with_runtime([] {
-    for (const std::size_t capacity : {0U, 1U}) {
-      nonblocking_forms<std::int32_t>(capacity, 123);
-      nonblocking_forms<std::int64_t>(capacity, 123'456'789'012);
-      nonblocking_forms<bool>(capacity, true);
-      nonblocking_forms<std::string>(capacity, "a string that does not fit into its own object");
-      nonblocking_forms<std::array<char, 1'000>>(capacity, std::array<char, 1'000>{'x'});
-    }
-  });
+IN_RUNTIME("chan/nonblock: the forms that do not block work for every kind of type") {
+  for (const std::size_t capacity : {0U, 1U}) {
+    nonblocking_forms<std::int32_t>(capacity, 123);
+    nonblocking_forms<std::int64_t>(capacity, 123'456'789'012);
+    nonblocking_forms<bool>(capacity, true);
+    nonblocking_forms<std::string>(capacity, "a string that does not fit into its own object");
+    nonblocking_forms<std::array<char, 1'000>>(capacity, std::array<char, 1'000>{'x'});
+  }
 }
 
-TEST_CASE("chan/sieve1: a chain of filters finds the primes below 100") {
-  with_runtime([] {
-    const std::vector<int> primes = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41,
-                                     43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97};
-    thrum::chan<int> numbers(0);
-    thrum::go([numbers]() mutable {
-      for (int i = 2;; ++i) {
-        numbers.send(i);
-      }
-    });
-    for (const int expected : primes) {
-      const int prime = *numbers.recv();
-      REQUIRE(prime == expected);
-      thrum::chan<int> rest(0);
-      thrum::go([=]() mutable {
-        for (const int i : numbers) {
-          if (i % prime != 0) {
-            rest.send(i);
-          }
-        }
-      });
-      numbers = rest;
+IN_RUNTIME("chan/sieve1: a chain of filters finds the primes below 100") {
+  const std::vector<int> primes = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41,
+                                   43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97};
+  thrum::chan<int> numbers(0);
+  thrum::go([numbers]() mutable {
+    for (int i = 2;; ++i) {
+      numbers.send(i);
     }
   });
+  for (const int expected : primes) {
+    const int prime = *numbers.recv();
+    REQUIRE(prime == expected);
+    thrum::chan<int> rest(0);
+    thrum::go([=]() mutable {
+      for (const int i : numbers) {
+        if (i % prime != 0) {
+          rest.send(i);
+        }
+      }
+    });
+    numbers = rest;
+  }
 }
 
 TEST_CASE("chan/zerosize: elements without state are counted all the same") {

@@ -7,16 +7,11 @@
 // trouble_test. Left out is what C++ or this library has no counterpart of: init functions, stacks
 // that grow, and G0StackOverflow, as g0 is a thread's own stack, which the system guards.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/patterns.hpp"
 #include "support/program.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
-#include <cstddef>
-#include <string>
 
 using support::program_result;
 using support::run_program;

@@ -4,30 +4,11 @@
 // Go's tests of pipes and their deadlines, re-created from their descriptions on io::descriptor,
 // which is what every descriptor here is built on.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::scaled;
 using support::steady;
-using support::with_procs;
-using support::with_runtime;
 using thrum::io::descriptor;
 using thrum::os::io_result;
 
@@ -59,36 +40,32 @@ io_result write(descriptor& to, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("os ReadTimeout: a read of a pipe fails at its deadline, and works after it is moved") {
-  with_runtime([] {
-    auto [out, in] = make_pipe();
-    char buffer[8];
-    for (const auto after : {-1ms, 0ms, 20ms}) {
-      const auto start = steady::now();
-      out.set_deadline(reading, start + after);
-      CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
-      CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
-      CHECK(steady::now() - start >= after);
-    }
-    out.set_deadline(reading, thrum::time_point::max());
-    CHECK(write(in, "abc") == 3);
-    CHECK(read(out, buffer) == 3);
-  });
+IN_RUNTIME("os ReadTimeout: a read of a pipe fails at its deadline, and works after it is moved") {
+  auto [out, in] = make_pipe();
+  char buffer[8];
+  for (const auto after : {-1ms, 0ms, 20ms}) {
+    const auto start = steady::now();
+    out.set_deadline(reading, start + after);
+    CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
+    CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
+    CHECK(steady::now() - start >= after);
+  }
+  out.set_deadline(reading, thrum::time_point::max());
+  CHECK(write(in, "abc") == 3);
+  CHECK(read(out, buffer) == 3);
 }
 
-TEST_CASE("os WriteTimeout: a write to a full pipe fails at its deadline") {
-  with_runtime([] {
-    auto [out, in] = make_pipe();
-    const std::string block(4096, 'x');
-    const auto until = steady::now() + 20ms;
-    in.set_deadline(writing, until);
-    io_result result = 1;
-    while (result > 0) {
-      result = write(in, block);
-    }
-    CHECK(result == thrum::sched::io_deadline_exceeded);
-    CHECK(steady::now() >= until);
-  });
+IN_RUNTIME("os WriteTimeout: a write to a full pipe fails at its deadline") {
+  auto [out, in] = make_pipe();
+  const std::string block(4096, 'x');
+  const auto until = steady::now() + 20ms;
+  in.set_deadline(writing, until);
+  io_result result = 1;
+  while (result > 0) {
+    result = write(in, block);
+  }
+  CHECK(result == thrum::sched::io_deadline_exceeded);
+  CHECK(steady::now() >= until);
 }
 
 TEST_CASE("os VariousDeadlines: a pipe that is written to all the time times out nevertheless") {
@@ -119,190 +96,176 @@ TEST_CASE("os VariousDeadlines: a pipe that is written to all the time times out
   }
 }
 
-TEST_CASE("PipeEOF: what was written comes, and then the end") {
-  with_runtime([] {
-    auto [out, in] = make_pipe();
-    thrum::wait_group group;
-    group.go([&p = in] {
-      for (int i = 0; i != 3; ++i) {
-        write(p, "line");
-        thrum::sleep_for(1ms);
-      }
-      p.close();
-    });
-    std::size_t got = 0;
-    char buffer[64];
-    io_result n = 0;
-    while ((n = read(out, buffer)) > 0) {
-      got += static_cast<std::size_t>(n);
-    }
-    CHECK(n == 0);
-    CHECK(got == 12);
-    group.wait();
-  });
-}
-
-TEST_CASE("EPIPE: a writer that waits is told when the last reader closes") {
-  with_runtime([] {
-    auto [out, in] = make_pipe();
-    io_result last = 1;
-    thrum::wait_group group;
-    group.go([&p = in, &last] {
-      const std::string block(4096, 'x');
-      while (last > 0) {
-        last = write(p, block);
-      }
-    });
-    thrum::sleep_for(2ms);
-    out.close();
-    group.wait();
-    CHECK(thrum::os::error_code_of(last) == std::errc::broken_pipe);
-  });
-}
-
-TEST_CASE(
-    "ClosedPipeRaceRead, ClosedPipeRaceWrite: a close ends calls that begin or wait, each time") {
-  with_runtime([] {
-    int wrong = 0;
-    for (int i = 0; i != scaled(200, 20); ++i) {
-      const bool reads = i % 2 == 0;
-      auto [out, in] = make_pipe();
-      descriptor& end = reads ? out : in;
-      std::atomic<int> cancelled{0};
-      thrum::wait_group group;
-      for (int k = 0; k != 4; ++k) {
-        group.go([&end, &cancelled, reads] {
-          char buffer[1];
-          const std::string block(100'000, 'x');
-          io_result result = 1;
-          while (result > 0) {
-            result = reads ? read(end, buffer) : write(end, block);
-          }
-          cancelled += result == thrum::os::cancelled;
-        });
-      }
-      if (i % 4 != 2) {
-        thrum::sleep_for(20us);
-      }
-      end.close();
-      group.wait();
-      wrong += cancelled != 4;
-    }
-    CHECK(wrong == 0);
-  });
-}
-
-TEST_CASE("RacyRead: ten goroutines that read a pipe with deadlines of 1 us get each byte once") {
-  with_runtime([] {
-    auto [out, in] = make_pipe();
-    std::atomic<std::size_t> got{0};
-    std::atomic<int> wrong{0};
-    std::size_t sent = 0;
-    thrum::wait_group readers;
-    for (int i = 0; i != 10; ++i) {
-      readers.go([&p = out, &got, &wrong] {
-        char buffer[16];
-        int in_vain = 0;
-        for (;;) {
-          // Where all is slow a microsecond has always passed before a read begins, and it reads nothing.
-          const auto soon = 1us * (1 << std::min(in_vain / 1'000, 10));
-          p.set_deadline(reading, steady::now() + soon);
-          const io_result n = read(p, buffer);
-          if (n == 0) {
-            return;
-          }
-          in_vain = n < 0 ? in_vain + 1 : 0;
-          wrong += n < 0 && n != thrum::sched::io_deadline_exceeded;
-          got += n > 0 ? static_cast<std::size_t>(n) : 0;
-        }
-      });
-    }
-    for (int i = 0; i != scaled(1'000, 50); ++i) {
-      const io_result n = write(in, "hello, world");
-      sent += n > 0 ? static_cast<std::size_t>(n) : 0;
-      thrum::this_goroutine::yield();
-    }
-    in.close();
-    readers.wait();
-    CHECK(wrong == 0);
-    CHECK(got == sent);
-  });
-}
-
-TEST_CASE("NonPollable: a regular file is read and written without waiting for anything") {
-  with_runtime([] {
-    const support::folder folder;
-    const thrum::os::io_result opened =
-        thrum::os::open_file((folder / "a").string().c_str(),
-                             thrum::io::open_mode::read_write | thrum::io::open_mode::create, 0600);
-    REQUIRE(opened >= 0);
-    descriptor whole(thrum::os::handle_of(opened), "test");
-    CHECK(write(whole, "abc") == 3);
-    CHECK(whole.use([](thrum::os::handle fd) {
-      return thrum::os::seek(fd, 0, thrum::io::seek_from::begin);
-    }) == 0);
-    char buffer[8];
-    CHECK(read(whole, buffer) == 3);
-    CHECK(read(whole, buffer) == 0);
-    whole.set_deadline(reading, steady::now());
-    CHECK(read(whole, buffer) == thrum::sched::io_deadline_exceeded);
-  });
-}
-
-TEST_CASE("RawConnReadWrite: the call is made again after each wait, until it has something") {
-  with_runtime([] {
-    auto [out, in] = make_pipe();
-    int calls = 0;
-    std::string got;
-    std::atomic<std::size_t> taken{0};
-    thrum::wait_group group;
-    group.go([&p = out, &calls, &got, &taken] {
-      p.run(reading, [&](thrum::os::handle fd) -> io_result {
-        ++calls;
-        char buffer[8];
-        const io_result n = thrum::os::read(fd, buffer, sizeof buffer);
-        if (n > 0) {
-          got.append(buffer, static_cast<std::size_t>(n));
-          taken = got.size();
-        }
-        return n > 0 && got.size() < 3 ? thrum::os::would_block : n;
-      });
-    });
-    std::size_t written = 0;
-    for (const char* const letter : {"a", "b", "c"}) {
+IN_RUNTIME("PipeEOF: what was written comes, and then the end") {
+  auto [out, in] = make_pipe();
+  thrum::wait_group group;
+  group.go([&p = in] {
+    for (int i = 0; i != 3; ++i) {
+      write(p, "line");
       thrum::sleep_for(1ms);
-      write(in, letter);
-      ++written;
-      CHECK(support::eventually([&] { return taken == written; }));
     }
-    group.wait();
-    CHECK(got == "abc");
-    CHECK(calls >= 3);
-    CHECK(calls <= 20);
+    p.close();
   });
+  std::size_t got = 0;
+  char buffer[64];
+  io_result n = 0;
+  while ((n = read(out, buffer)) > 0) {
+    got += static_cast<std::size_t>(n);
+  }
+  CHECK(n == 0);
+  CHECK(got == 12);
+  group.wait();
 }
 
-TEST_CASE("a thousand goroutines pass a byte on through as many pipes") {
-  with_runtime([] {
-    const int n = scaled(1'000, 50);
-    std::vector<pipe_ends> pipes;
-    for (int i = 0; i != n + 1; ++i) {
-      pipes.push_back(make_pipe());
+IN_RUNTIME("EPIPE: a writer that waits is told when the last reader closes") {
+  auto [out, in] = make_pipe();
+  io_result last = 1;
+  thrum::wait_group group;
+  group.go([&p = in, &last] {
+    const std::string block(4096, 'x');
+    while (last > 0) {
+      last = write(p, block);
     }
+  });
+  thrum::sleep_for(2ms);
+  out.close();
+  group.wait();
+  CHECK(thrum::os::error_code_of(last) == std::errc::broken_pipe);
+}
+
+IN_RUNTIME(
+    "ClosedPipeRaceRead, ClosedPipeRaceWrite: a close ends calls that begin or wait, each time") {
+  int wrong = 0;
+  for (int i = 0; i != scaled(200, 20); ++i) {
+    const bool reads = i % 2 == 0;
+    auto [out, in] = make_pipe();
+    descriptor& end = reads ? out : in;
+    std::atomic<int> cancelled{0};
     thrum::wait_group group;
-    for (std::size_t i = 0; i != static_cast<std::size_t>(n); ++i) {
-      group.go([&pipes, i] {
-        char one[1];
-        if (read(pipes[i].out, one) == 1) {
-          ++one[0];
-          write(pipes[i + 1].in, std::string_view(one, 1));
+    for (int k = 0; k != 4; ++k) {
+      group.go([&end, &cancelled, reads] {
+        char buffer[1];
+        const std::string block(100'000, 'x');
+        io_result result = 1;
+        while (result > 0) {
+          result = reads ? read(end, buffer) : write(end, block);
         }
+        cancelled += result == thrum::os::cancelled;
       });
     }
-    write(pipes.front().in, std::string_view("\0", 1));
-    char one[1];
-    CHECK(read(pipes.back().out, one) == 1);
-    CHECK(one[0] == static_cast<char>(n));
+    if (i % 4 != 2) {
+      thrum::sleep_for(20us);
+    }
+    end.close();
     group.wait();
+    wrong += cancelled != 4;
+  }
+  CHECK(wrong == 0);
+}
+
+IN_RUNTIME("RacyRead: ten goroutines that read a pipe with deadlines of 1 us get each byte once") {
+  auto [out, in] = make_pipe();
+  std::atomic<std::size_t> got{0};
+  std::atomic<int> wrong{0};
+  std::size_t sent = 0;
+  thrum::wait_group readers;
+  for (int i = 0; i != 10; ++i) {
+    readers.go([&p = out, &got, &wrong] {
+      char buffer[16];
+      int in_vain = 0;
+      for (;;) {
+        // Where all is slow a microsecond has always passed before a read begins, and it reads nothing.
+        const auto soon = 1us * (1 << std::min(in_vain / 1'000, 10));
+        p.set_deadline(reading, steady::now() + soon);
+        const io_result n = read(p, buffer);
+        if (n == 0) {
+          return;
+        }
+        in_vain = n < 0 ? in_vain + 1 : 0;
+        wrong += n < 0 && n != thrum::sched::io_deadline_exceeded;
+        got += n > 0 ? static_cast<std::size_t>(n) : 0;
+      }
+    });
+  }
+  for (int i = 0; i != scaled(1'000, 50); ++i) {
+    const io_result n = write(in, "hello, world");
+    sent += n > 0 ? static_cast<std::size_t>(n) : 0;
+    thrum::this_goroutine::yield();
+  }
+  in.close();
+  readers.wait();
+  CHECK(wrong == 0);
+  CHECK(got == sent);
+}
+
+IN_RUNTIME("NonPollable: a regular file is read and written without waiting for anything") {
+  const support::folder folder;
+  const thrum::os::io_result opened =
+      thrum::os::open_file((folder / "a").string().c_str(),
+                           thrum::io::open_mode::read_write | thrum::io::open_mode::create, 0600);
+  REQUIRE(opened >= 0);
+  descriptor whole(thrum::os::handle_of(opened), "test");
+  CHECK(write(whole, "abc") == 3);
+  CHECK(whole.use([](thrum::os::handle fd) {
+    return thrum::os::seek(fd, 0, thrum::io::seek_from::begin);
+  }) == 0);
+  char buffer[8];
+  CHECK(read(whole, buffer) == 3);
+  CHECK(read(whole, buffer) == 0);
+  whole.set_deadline(reading, steady::now());
+  CHECK(read(whole, buffer) == thrum::sched::io_deadline_exceeded);
+}
+
+IN_RUNTIME("RawConnReadWrite: the call is made again after each wait, until it has something") {
+  auto [out, in] = make_pipe();
+  int calls = 0;
+  std::string got;
+  std::atomic<std::size_t> taken{0};
+  thrum::wait_group group;
+  group.go([&p = out, &calls, &got, &taken] {
+    p.run(reading, [&](thrum::os::handle fd) -> io_result {
+      ++calls;
+      char buffer[8];
+      const io_result n = thrum::os::read(fd, buffer, sizeof buffer);
+      if (n > 0) {
+        got.append(buffer, static_cast<std::size_t>(n));
+        taken = got.size();
+      }
+      return n > 0 && got.size() < 3 ? thrum::os::would_block : n;
+    });
   });
+  std::size_t written = 0;
+  for (const char* const letter : {"a", "b", "c"}) {
+    thrum::sleep_for(1ms);
+    write(in, letter);
+    ++written;
+    CHECK(support::eventually([&] { return taken == written; }));
+  }
+  group.wait();
+  CHECK(got == "abc");
+  CHECK(calls >= 3);
+  CHECK(calls <= 20);
+}
+
+IN_RUNTIME("a thousand goroutines pass a byte on through as many pipes") {
+  const int n = scaled(1'000, 50);
+  std::vector<pipe_ends> pipes;
+  for (int i = 0; i != n + 1; ++i) {
+    pipes.push_back(make_pipe());
+  }
+  thrum::wait_group group;
+  for (std::size_t i = 0; i != static_cast<std::size_t>(n); ++i) {
+    group.go([&pipes, i] {
+      char one[1];
+      if (read(pipes[i].out, one) == 1) {
+        ++one[0];
+        write(pipes[i + 1].in, std::string_view(one, 1));
+      }
+    });
+  }
+  write(pipes.front().in, std::string_view("\0", 1));
+  char one[1];
+  CHECK(read(pipes.back().out, one) == 1);
+  CHECK(one[0] == static_cast<char>(n));
+  group.wait();
 }

@@ -4,38 +4,16 @@
 // The network beyond one runtime: foreign threads in every operation, with a runtime and without
 // one; runtimes that stop under their connections, and connections that outlive them.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <thread>
-#include <utility>
-
-using namespace std::chrono_literals;
-using support::error_of;
-using support::eventually;
 using support::is_cancelled;
 using support::is_timeout;
 using support::is_unwound_at_stop;
 using support::loopback;
-using support::scaled;
 using support::steady;
 using support::tcp_pair;
-using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;
 using thrum::net::dial;
@@ -102,76 +80,70 @@ int use_everything(int rounds) {
 
 TEST_CASE("without a runtime every operation works on threads") { CHECK(use_everything(3) == 0); }
 
-TEST_CASE("beside a runtime every operation works on threads") {
-  with_runtime([] {
-    const auto warm = tcp_pair();
-    int wrong = -1;
-    thrum::blocking([&] { wrong = use_everything(3); });
-    CHECK(wrong == 0);
-    std::thread foreign([&] { wrong = use_everything(3); });
-    thrum::blocking([&] { foreign.join(); });
-    CHECK(wrong == 0);
-  });
+IN_RUNTIME("beside a runtime every operation works on threads") {
+  const auto warm = tcp_pair();
+  int wrong = -1;
+  thrum::blocking([&] { wrong = use_everything(3); });
+  CHECK(wrong == 0);
+  std::thread foreign([&] { wrong = use_everything(3); });
+  thrum::blocking([&] { foreign.join(); });
+  CHECK(wrong == 0);
 }
 
-TEST_CASE("goroutines and threads take turns on one connection, and each byte arrives once") {
-  with_runtime([] {
-    auto [client, server] = tcp_pair();
-    std::atomic<std::size_t> sent{0};
-    std::atomic<std::size_t> got{0};
-    std::atomic<int> wrong{0};
-    thrum::wait_group readers;
-    readers.go([&c = client, &got, &wrong] {
-      support::on_goroutines_and_threads(3, [&] {
-        char buffer[100];
-        std::error_code error;
-        while (const std::size_t n = c.read(buffer, error)) {
-          got += n;
-        }
-        wrong += static_cast<bool>(error);
-      });
-    });
-    support::on_goroutines_and_threads(3, [&s = server, &sent] {
-      const std::string text(1'000, 't');
-      for (int i = 0; i != scaled(300, 20); ++i) {
-        sent += s.write(text);
-      }
-    });
-    server.close_write();
-    readers.wait();
-    CHECK(wrong == 0);
-    CHECK(got == sent);
-  });
-}
-
-TEST_CASE(
-    "a thread's wait in a connection that a runtime watches is ended by data, close, deadline") {
-  with_runtime([] {
-    for (int i = 0; i != scaled(60, 6); ++i) {
-      auto [client, server] = tcp_pair();
-      char buffer[8];
-      client.set_read_deadline(steady::now() + 1ms);
-      CHECK(is_timeout(error_of([&c = client, &buffer] { c.read(buffer); })));  // registered now
-      client.set_read_deadline(steady::now() + 1h);
+IN_RUNTIME("goroutines and threads take turns on one connection, and each byte arrives once") {
+  auto [client, server] = tcp_pair();
+  std::atomic<std::size_t> sent{0};
+  std::atomic<std::size_t> got{0};
+  std::atomic<int> wrong{0};
+  thrum::wait_group readers;
+  readers.go([&c = client, &got, &wrong] {
+    support::on_goroutines_and_threads(3, [&] {
+      char buffer[100];
       std::error_code error;
-      std::size_t got = 0;
-      std::thread thread([&c = client, &error, &got] {
-        char own[8];
-        got = c.read(own, error);
-      });
-      if (i % 2 == 0) {
-        thrum::sleep_for(200us);
+      while (const std::size_t n = c.read(buffer, error)) {
+        got += n;
       }
-      switch (i % 3) {
-        case 0: server.write("abc"); break;
-        case 1: client.close(); break;
-        default: client.set_read_deadline(steady::now() + 1ms); break;
-      }
-      thrum::blocking([&] { thread.join(); });
-      CHECK(got == (i % 3 == 0 ? 3U : 0U));
-      CHECK((i % 3 == 0 ? !error : i % 3 == 1 ? is_cancelled(error) : is_timeout(error)));
+      wrong += static_cast<bool>(error);
+    });
+  });
+  support::on_goroutines_and_threads(3, [&s = server, &sent] {
+    const std::string text(1'000, 't');
+    for (int i = 0; i != scaled(300, 20); ++i) {
+      sent += s.write(text);
     }
   });
+  server.close_write();
+  readers.wait();
+  CHECK(wrong == 0);
+  CHECK(got == sent);
+}
+
+IN_RUNTIME(
+    "a thread's wait in a connection that a runtime watches is ended by data, close, deadline") {
+  for (int i = 0; i != scaled(60, 6); ++i) {
+    auto [client, server] = tcp_pair();
+    char buffer[8];
+    client.set_read_deadline(steady::now() + 1ms);
+    CHECK(is_timeout(error_of([&c = client, &buffer] { c.read(buffer); })));  // registered now
+    client.set_read_deadline(steady::now() + 1h);
+    std::error_code error;
+    std::size_t got = 0;
+    std::thread thread([&c = client, &error, &got] {
+      char own[8];
+      got = c.read(own, error);
+    });
+    if (i % 2 == 0) {
+      thrum::sleep_for(200us);
+    }
+    switch (i % 3) {
+      case 0: server.write("abc"); break;
+      case 1: client.close(); break;
+      default: client.set_read_deadline(steady::now() + 1ms); break;
+    }
+    thrum::blocking([&] { thread.join(); });
+    CHECK(got == (i % 3 == 0 ? 3U : 0U));
+    CHECK((i % 3 == 0 ? !error : i % 3 == 1 ? is_cancelled(error) : is_timeout(error)));
+  }
 }
 
 TEST_CASE("a stop unwinds goroutines that wait to read, write, accept, receive, or for a turn") {

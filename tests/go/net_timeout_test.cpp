@@ -4,30 +4,14 @@
 // Go's tests of deadlines on the network, re-created from their descriptions: what one deadline
 // does to one operation. Those in which deadlines move meanwhile are in net_deadline_test.cpp.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <string>
-#include <system_error>
-
-using namespace std::chrono_literals;
-using support::error_of;
 using support::is_cancelled;
 using support::is_timeout;
 using support::loopback;
-using support::scaled;
 using support::steady;
 using support::tcp_pair;
-using support::with_procs;
-using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;
 using thrum::net::dial;
@@ -56,241 +40,215 @@ bool keeps_waiting(Wait wait, Release release) {
 
 }  // namespace
 
-TEST_CASE("DialTimeout: a dial that nobody answers fails with timed_out, and not before its time") {
-  with_runtime([] {
-    const support::black_hole hole;
-    for (const auto timeout : {1ns, 1'000'000ns, 30'000'000ns, 100'000'000ns}) {
-      std::error_code error;
-      const auto start = steady::now();
-      const conn none = dial(hole.where(), timeout, error);
-      CHECK(is_timeout(error));
-      CHECK(steady::now() - start >= timeout);
-      CHECK_FALSE(none);
-    }
-    CHECK(is_timeout(error_of([&] { dial(hole.where(), 5ms); })));
-    CHECK(is_timeout(error_of([&] { dial(hole.where().to_string(), 5ms); })));
-  });
-}
-
-TEST_CASE("DialTimeout: a timeout that has passed already fails, and is not for ever") {
-  with_runtime([] {
-    const support::black_hole hole;
+IN_RUNTIME(
+    "DialTimeout: a dial that nobody answers fails with timed_out, and not before its time") {
+  const support::black_hole hole;
+  for (const auto timeout : {1ns, 1'000'000ns, 30'000'000ns, 100'000'000ns}) {
     std::error_code error;
-    dial(hole.where(), -5s, error);
-    CHECK(is_timeout(error));
-    dial(hole.where(), std::chrono::nanoseconds::min(), error);
-    CHECK(is_timeout(error));
-  });
-}
-
-TEST_CASE("DialTimeoutMaxDuration: the longest timeout does not overflow") {
-  with_runtime([] {
-    const auto listener = listener::listen(loopback());
-    for (const auto less : {0ns, 1ns, 1'000'000'000ns}) {
-      std::error_code error;
-      const conn made = dial(listener.local(), std::chrono::nanoseconds::max() - less, error);
-      CHECK_FALSE(error);
-      CHECK(made);
-    }
-  });
-}
-
-TEST_CASE("AcceptTimeout: a deadline in the past or soon fails accept, also if somebody has come") {
-  with_runtime([] {
-    auto listener = listener::listen(loopback());
-    const conn waiting = dial(listener.local());
-    listener.set_deadline(past);
-    for (int i = 0; i != 10; ++i) {
-      CHECK(is_timeout(error_of([&] { listener.accept(); })));
-    }
-    listener.set_deadline(time_point::max());
-    CHECK(listener.accept());
-    for (const auto after : {1ms, 20ms}) {
-      const auto start = steady::now();
-      listener.set_deadline(start + after);
-      CHECK(is_timeout(error_of([&] { listener.accept(); })));
-      CHECK(steady::now() - start >= after);
-    }
-  });
-}
-
-TEST_CASE("AcceptTimeoutMustReturn: a deadline that is set while accept waits ends it") {
-  with_runtime([] {
-    auto listener = listener::listen(loopback());
-    std::error_code error;
-    thrum::wait_group group;
-    group.go([&] { listener.accept(error); });
-    thrum::sleep_for(10ms);
-    listener.set_deadline(steady::now() + 5ms);
-    group.wait();
-    CHECK(is_timeout(error));
-  });
-}
-
-TEST_CASE("AcceptTimeoutMustNotReturn: after its deadline is taken back, accept waits on") {
-  with_runtime([] {
-    auto listener = listener::listen(loopback());
-    listener.set_deadline(past);
-    listener.set_deadline(time_point::max());
-    std::error_code error;
-    CHECK(keeps_waiting([&] { listener.accept(error); }, [&] { listener.close(); }));
-    CHECK(is_cancelled(error));
-  });
-}
-
-TEST_CASE("ReadTimeout: a read fails at its deadline, each time, and works after it is moved") {
-  with_runtime([] {
-    auto ends = tcp_pair();
-    char buffer[16];
-    for (const auto after : {-1'000ms, 0ms, 1ms, 30ms}) {
-      const auto start = steady::now();
-      ends.client.set_read_deadline(start + after);
-      for (int i = 0; i != 3; ++i) {
-        CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
-      }
-      CHECK(steady::now() - start >= after);
-    }
-    ends.server.write("abc");
-    CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
-    ends.client.set_read_deadline(time_point::max());
-    CHECK(ends.client.read(buffer) == 3);
-  });
-}
-
-TEST_CASE("ReadTimeout: read_full says what came before the deadline") {
-  with_runtime([] {
-    auto ends = tcp_pair();
-    char buffer[16];
-    ends.server.write("abc");
-    std::size_t got = 0;
-    // On a busy machine a deadline may pass before the read begins, which then takes nothing.
-    for (auto time = 50ms; got == 0 && time < support::long_time; time *= 2) {
-      ends.client.set_read_deadline(steady::now() + time);
-      std::error_code error;
-      got = ends.client.read_full(buffer, error);
-      CHECK(is_timeout(error));
-    }
-    CHECK(got == 3);
-    CHECK(std::string(buffer, 3) == "abc");
-  });
-}
-
-TEST_CASE("ReadFromTimeout: receiving fails at its deadline, also if a datagram has come") {
-  with_runtime([] {
-    auto socket = udp_socket::bind(loopback());
-    auto sender = udp_socket::connect(socket.local());
-    char buffer[16];
     const auto start = steady::now();
-    socket.set_read_deadline(start + 20ms);
-    CHECK(is_timeout(error_of([&] { socket.recv_from(buffer); })));
-    CHECK(steady::now() - start >= 20ms);
-    sender.send("abc");
-    CHECK(is_timeout(error_of([&] { socket.recv(buffer); })));
-    socket.set_deadline(time_point::max());
-    CHECK(socket.recv(buffer) == 3);
-  });
+    const conn none = dial(hole.where(), timeout, error);
+    CHECK(is_timeout(error));
+    CHECK(steady::now() - start >= timeout);
+    CHECK_FALSE(none);
+  }
+  CHECK(is_timeout(error_of([&] { dial(hole.where(), 5ms); })));
+  CHECK(is_timeout(error_of([&] { dial(hole.where().to_string(), 5ms); })));
 }
 
-TEST_CASE("WriteTimeout: a write fails at its deadline and says how much of it was sent") {
-  with_runtime([] {
-    auto ends = tcp_pair();
-    const std::string much(std::size_t{32} << 20, 'w');
+IN_RUNTIME("DialTimeout: a timeout that has passed already fails, and is not for ever") {
+  const support::black_hole hole;
+  std::error_code error;
+  dial(hole.where(), -5s, error);
+  CHECK(is_timeout(error));
+  dial(hole.where(), std::chrono::nanoseconds::min(), error);
+  CHECK(is_timeout(error));
+}
+
+IN_RUNTIME("DialTimeoutMaxDuration: the longest timeout does not overflow") {
+  const auto listener = listener::listen(loopback());
+  for (const auto less : {0ns, 1ns, 1'000'000'000ns}) {
     std::error_code error;
-    std::size_t sent = 0;
-    // On a busy machine a deadline may pass before the write begins, which then sends nothing.
-    for (auto time = 50ms; sent == 0 && time < support::long_time; time *= 2) {
-      const auto start = steady::now();
-      ends.client.set_write_deadline(start + time);
-      sent = ends.client.write(much, error);
-      CHECK(is_timeout(error));
-      CHECK(steady::now() - start >= time);
-      CHECK(sent < much.size());
-    }
-    CHECK(sent > 0);
+    const conn made = dial(listener.local(), std::chrono::nanoseconds::max() - less, error);
+    CHECK_FALSE(error);
+    CHECK(made);
+  }
+}
+
+IN_RUNTIME(
+    "AcceptTimeout: a deadline in the past or soon fails accept, also if somebody has come") {
+  auto listener = listener::listen(loopback());
+  const conn waiting = dial(listener.local());
+  listener.set_deadline(past);
+  for (int i = 0; i != 10; ++i) {
+    CHECK(is_timeout(error_of([&] { listener.accept(); })));
+  }
+  listener.set_deadline(time_point::max());
+  CHECK(listener.accept());
+  for (const auto after : {1ms, 20ms}) {
+    const auto start = steady::now();
+    listener.set_deadline(start + after);
+    CHECK(is_timeout(error_of([&] { listener.accept(); })));
+    CHECK(steady::now() - start >= after);
+  }
+}
+
+IN_RUNTIME("AcceptTimeoutMustReturn: a deadline that is set while accept waits ends it") {
+  auto listener = listener::listen(loopback());
+  std::error_code error;
+  thrum::wait_group group;
+  group.go([&] { listener.accept(error); });
+  thrum::sleep_for(10ms);
+  listener.set_deadline(steady::now() + 5ms);
+  group.wait();
+  CHECK(is_timeout(error));
+}
+
+IN_RUNTIME("AcceptTimeoutMustNotReturn: after its deadline is taken back, accept waits on") {
+  auto listener = listener::listen(loopback());
+  listener.set_deadline(past);
+  listener.set_deadline(time_point::max());
+  std::error_code error;
+  CHECK(keeps_waiting([&] { listener.accept(error); }, [&] { listener.close(); }));
+  CHECK(is_cancelled(error));
+}
+
+IN_RUNTIME("ReadTimeout: a read fails at its deadline, each time, and works after it is moved") {
+  auto ends = tcp_pair();
+  char buffer[16];
+  for (const auto after : {-1'000ms, 0ms, 1ms, 30ms}) {
+    const auto start = steady::now();
+    ends.client.set_read_deadline(start + after);
     for (int i = 0; i != 3; ++i) {
-      CHECK(ends.client.write("x", error) == 0);
-      CHECK(is_timeout(error));
+      CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
     }
-    ends.client.close();
-    std::size_t got = 0;
-    std::string buffer(1 << 20, '\0');
-    while (const std::size_t n = ends.server.read(buffer)) {
-      got += n;
+    CHECK(steady::now() - start >= after);
+  }
+  ends.server.write("abc");
+  CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
+  ends.client.set_read_deadline(time_point::max());
+  CHECK(ends.client.read(buffer) == 3);
+}
+
+IN_RUNTIME("ReadTimeout: read_full says what came before the deadline") {
+  auto ends = tcp_pair();
+  char buffer[16];
+  ends.server.write("abc");
+  std::size_t got = 0;
+  // On a busy machine a deadline may pass before the read begins, which then takes nothing.
+  for (auto time = 50ms; got == 0 && time < support::long_time; time *= 2) {
+    ends.client.set_read_deadline(steady::now() + time);
+    std::error_code error;
+    got = ends.client.read_full(buffer, error);
+    CHECK(is_timeout(error));
+  }
+  CHECK(got == 3);
+  CHECK(std::string(buffer, 3) == "abc");
+}
+
+IN_RUNTIME("ReadFromTimeout: receiving fails at its deadline, also if a datagram has come") {
+  auto socket = udp_socket::bind(loopback());
+  auto sender = udp_socket::connect(socket.local());
+  char buffer[16];
+  const auto start = steady::now();
+  socket.set_read_deadline(start + 20ms);
+  CHECK(is_timeout(error_of([&] { socket.recv_from(buffer); })));
+  CHECK(steady::now() - start >= 20ms);
+  sender.send("abc");
+  CHECK(is_timeout(error_of([&] { socket.recv(buffer); })));
+  socket.set_deadline(time_point::max());
+  CHECK(socket.recv(buffer) == 3);
+}
+
+IN_RUNTIME("WriteTimeout: a write fails at its deadline and says how much of it was sent") {
+  auto ends = tcp_pair();
+  const std::string much(std::size_t{32} << 20, 'w');
+  std::error_code error;
+  std::size_t sent = 0;
+  // On a busy machine a deadline may pass before the write begins, which then sends nothing.
+  for (auto time = 50ms; sent == 0 && time < support::long_time; time *= 2) {
+    const auto start = steady::now();
+    ends.client.set_write_deadline(start + time);
+    sent = ends.client.write(much, error);
+    CHECK(is_timeout(error));
+    CHECK(steady::now() - start >= time);
+    CHECK(sent < much.size());
+  }
+  CHECK(sent > 0);
+  for (int i = 0; i != 3; ++i) {
+    CHECK(ends.client.write("x", error) == 0);
+    CHECK(is_timeout(error));
+  }
+  ends.client.close();
+  std::size_t got = 0;
+  std::string buffer(1 << 20, '\0');
+  while (const std::size_t n = ends.server.read(buffer)) {
+    got += n;
+  }
+  CHECK(got == sent);
+}
+
+IN_RUNTIME("WriteToTimeout: sending fails when its deadline has passed, although there is room") {
+  auto socket = udp_socket::bind(loopback());
+  socket.set_write_deadline(past);
+  CHECK(is_timeout(error_of([&] { socket.send_to("x", socket.local()); })));
+  socket.set_write_deadline(steady::now() + 1h);
+  CHECK(socket.send_to("x", socket.local()) == 1);
+}
+
+IN_RUNTIME("ReadTimeoutMustNotReturn: reading waits on while the other direction has timed out") {
+  auto ends = tcp_pair();
+  char buffer[1];
+  ends.client.set_deadline(past);
+  ends.client.set_read_deadline(time_point::max());
+  CHECK(is_timeout(error_of([&] { ends.client.write("x"); })));
+  std::error_code error;
+  CHECK(keeps_waiting([&] { ends.client.read(buffer, error); }, [&] { ends.client.close(); }));
+  CHECK(is_cancelled(error));
+}
+
+IN_RUNTIME("WriteTimeoutMustNotReturn: writing waits on while the other direction has timed out") {
+  auto ends = tcp_pair();
+  char buffer[1];
+  support::fill(ends.client);
+  ends.client.set_deadline(past);
+  ends.client.set_write_deadline(time_point::max());
+  CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
+  std::error_code error;
+  const std::string block(64, 'x');
+  CHECK(keeps_waiting(
+      [&] {
+        while (!error) {
+          ends.client.write(block, error);
+        }
+      },
+      [&] { ends.client.close(); }));
+  CHECK(is_cancelled(error));
+}
+
+IN_RUNTIME("TimeoutFluctuation: of many waits, none ends before its deadline") {
+  auto ends = tcp_pair();
+  auto full_ends = tcp_pair();
+  auto socket = udp_socket::bind(loopback());
+  support::fill(full_ends.client);
+  char buffer[1];
+  int early = 0;
+  int other_errors = 0;
+  const auto measure = [&](auto wait, auto set) {
+    for (auto after = 100us; after < 20ms; after *= 2) {
+      const auto until = steady::now() + after;
+      set(until);
+      other_errors += !is_timeout(error_of(wait));
+      early += steady::now() < until;
     }
-    CHECK(got == sent);
-  });
-}
-
-TEST_CASE("WriteToTimeout: sending fails when its deadline has passed, although there is room") {
-  with_runtime([] {
-    auto socket = udp_socket::bind(loopback());
-    socket.set_write_deadline(past);
-    CHECK(is_timeout(error_of([&] { socket.send_to("x", socket.local()); })));
-    socket.set_write_deadline(steady::now() + 1h);
-    CHECK(socket.send_to("x", socket.local()) == 1);
-  });
-}
-
-TEST_CASE("ReadTimeoutMustNotReturn: reading waits on while the other direction has timed out") {
-  with_runtime([] {
-    auto ends = tcp_pair();
-    char buffer[1];
-    ends.client.set_deadline(past);
-    ends.client.set_read_deadline(time_point::max());
-    CHECK(is_timeout(error_of([&] { ends.client.write("x"); })));
-    std::error_code error;
-    CHECK(keeps_waiting([&] { ends.client.read(buffer, error); }, [&] { ends.client.close(); }));
-    CHECK(is_cancelled(error));
-  });
-}
-
-TEST_CASE("WriteTimeoutMustNotReturn: writing waits on while the other direction has timed out") {
-  with_runtime([] {
-    auto ends = tcp_pair();
-    char buffer[1];
-    support::fill(ends.client);
-    ends.client.set_deadline(past);
-    ends.client.set_write_deadline(time_point::max());
-    CHECK(is_timeout(error_of([&] { ends.client.read(buffer); })));
-    std::error_code error;
-    const std::string block(64, 'x');
-    CHECK(keeps_waiting(
-        [&] {
-          while (!error) {
-            ends.client.write(block, error);
-          }
-        },
-        [&] { ends.client.close(); }));
-    CHECK(is_cancelled(error));
-  });
-}
-
-TEST_CASE("TimeoutFluctuation: of many waits, none ends before its deadline") {
-  with_runtime([] {
-    auto ends = tcp_pair();
-    auto full_ends = tcp_pair();
-    auto socket = udp_socket::bind(loopback());
-    support::fill(full_ends.client);
-    char buffer[1];
-    int early = 0;
-    int other_errors = 0;
-    const auto measure = [&](auto wait, auto set) {
-      for (auto after = 100us; after < 20ms; after *= 2) {
-        const auto until = steady::now() + after;
-        set(until);
-        other_errors += !is_timeout(error_of(wait));
-        early += steady::now() < until;
-      }
-    };
-    measure([&] { ends.client.read(buffer); },
-            [&](auto when) { ends.client.set_read_deadline(when); });
-    measure([&] { socket.recv(buffer); }, [&](auto when) { socket.set_read_deadline(when); });
-    const std::string much(std::size_t{1} << 20, 'x');
-    measure([&] { full_ends.client.write(much); },
-            [&](auto when) { full_ends.client.set_write_deadline(when); });
-    CHECK(early == 0);
-    CHECK(other_errors == 0);
-  });
+  };
+  measure([&] { ends.client.read(buffer); },
+          [&](auto when) { ends.client.set_read_deadline(when); });
+  measure([&] { socket.recv(buffer); }, [&](auto when) { socket.set_read_deadline(when); });
+  const std::string much(std::size_t{1} << 20, 'x');
+  measure([&] { full_ends.client.write(much); },
+          [&](auto when) { full_ends.client.set_write_deadline(when); });
+  CHECK(early == 0);
+  CHECK(other_errors == 0);
 }
 
 // A server without end, and reads with deadlines from 1 ns on, until each has timed out.

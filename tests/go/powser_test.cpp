@@ -5,18 +5,10 @@
 // the coefficients that are known. Once with coefficients as values, once with coefficients that
 // have one owner each.
 
-#include <thrum.hpp>
-
 #include "power_series.hpp"
-#include "support/catch.hpp"
-#include "support/with_runtime.hpp"
-
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#include "support/test.hpp"
 
 using power_series::rational;
-using support::with_runtime;
 
 namespace {
 

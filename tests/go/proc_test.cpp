@@ -3,39 +3,22 @@
 //
 // Go's tests of its scheduler, re-created from their descriptions.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/process.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <thread>
-
-using namespace std::chrono_literals;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
-
-TEST_CASE("YieldProgress: a loop that yields and never blocks lets others deliver to it") {
-  with_runtime([] {
-    thrum::chan<bool> stop(0);
-    thrum::chan<bool> acknowledge(0);
-    thrum::go([=]() mutable {
-      bool ignored = false;
-      while (stop.try_recv(ignored) != thrum::recv_status::ok) {
-        thrum::this_goroutine::yield();
-      }
-      acknowledge.send(true);
-    });
-    thrum::sleep_for(10ms);
-    stop.send(true);
-    CHECK(acknowledge.recv() == true);
+IN_RUNTIME("YieldProgress: a loop that yields and never blocks lets others deliver to it") {
+  thrum::chan<bool> stop(0);
+  thrum::chan<bool> acknowledge(0);
+  thrum::go([=]() mutable {
+    bool ignored = false;
+    while (stop.try_recv(ignored) != thrum::recv_status::ok) {
+      thrum::this_goroutine::yield();
+    }
+    acknowledge.send(true);
   });
+  thrum::sleep_for(10ms);
+  stop.send(true);
+  CHECK(acknowledge.recv() == true);
 }
 
 namespace {
@@ -98,24 +81,22 @@ TEST_CASE("GoroutineParallelism2: loops started by goroutines run at once, also 
   parallelism_of_nested_goroutines(true);
 }
 
-TEST_CASE("NumGoroutine: the number of goroutines is that of those that have not ended") {
-  with_runtime([] {
-    CHECK(thrum::stats().goroutines == 1);
-    thrum::chan<void> gate(0);
-    thrum::wait_group group;
-    constexpr int n = 100;
-    for (int i = 0; i != n; ++i) {
-      group.go([gate]() mutable { gate.recv(); });
-      REQUIRE(thrum::stats().goroutines == static_cast<std::uint64_t>(i) + 2);
-    }
-    CHECK(support::eventually([] { return thrum::stats().waiting >= n; }));
-    const thrum::stats_snapshot parked = thrum::stats();
-    CHECK(parked.goroutines == n + 1);
-    CHECK(parked.created - parked.finished == parked.goroutines);
-    gate.close();
-    group.wait();
-    CHECK(support::eventually([] { return thrum::stats().goroutines == 1; }));
-  });
+IN_RUNTIME("NumGoroutine: the number of goroutines is that of those that have not ended") {
+  CHECK(thrum::stats().goroutines == 1);
+  thrum::chan<void> gate(0);
+  thrum::wait_group group;
+  constexpr int n = 100;
+  for (int i = 0; i != n; ++i) {
+    group.go([gate]() mutable { gate.recv(); });
+    REQUIRE(thrum::stats().goroutines == static_cast<std::uint64_t>(i) + 2);
+  }
+  CHECK(support::eventually([] { return thrum::stats().waiting >= n; }));
+  const thrum::stats_snapshot parked = thrum::stats();
+  CHECK(parked.goroutines == n + 1);
+  CHECK(parked.created - parked.finished == parked.goroutines);
+  gate.close();
+  group.wait();
+  CHECK(support::eventually([] { return thrum::stats().goroutines == 1; }));
 }
 
 TEST_CASE("PingPongHog: a pair with long turns does not starve a pair with short ones") {
@@ -164,41 +145,39 @@ TEST_CASE("PingPongHog: a pair with long turns does not starve a pair with short
   });
 }
 
-TEST_CASE("BigGOMAXPROCS: a runtime with 1,024 processors starts, works and ends") {
-  with_runtime(with_procs(1'024), [] {
-    CHECK(thrum::stats().procs == 1'024);
-    std::atomic<int> ran{0};
-    thrum::wait_group group;
-    const int n = support::live_goroutines(5'000);
-    for (int i = 0; i != n; ++i) {
-      group.go([&] {
-        thrum::this_goroutine::yield();
-        ++ran;
-      });
-    }
-    group.wait();
-    CHECK(ran == n);
-  });
+IN_RUNTIME("BigGOMAXPROCS: a runtime with 1,024 processors starts, works and ends",
+           with_procs(1'024)) {
+  CHECK(thrum::stats().procs == 1'024);
+  std::atomic<int> ran{0};
+  thrum::wait_group group;
+  const int n = support::live_goroutines(5'000);
+  for (int i = 0; i != n; ++i) {
+    group.go([&] {
+      thrum::this_goroutine::yield();
+      ++ran;
+    });
+  }
+  group.wait();
+  CHECK(ran == n);
 }
 
-TEST_CASE("Preemption: two loops on one processor alternate at their preemption points") {
-  with_runtime(with_procs(1), [] {
-    const std::uint32_t rounds = scaled(10U, 3U);
-    std::atomic<std::uint32_t> turn{0};
-    thrum::wait_group players;
-    for (std::uint32_t player = 0; player != 2; ++player) {
-      players.go([&, player] {
-        for (std::uint32_t round = 0; round != rounds; ++round) {
-          while (turn.load() != 2 * round + player) {
-            thrum::this_goroutine::preemption_point();
-          }
-          ++turn;
+IN_RUNTIME("Preemption: two loops on one processor alternate at their preemption points",
+           with_procs(1)) {
+  const std::uint32_t rounds = scaled(10U, 3U);
+  std::atomic<std::uint32_t> turn{0};
+  thrum::wait_group players;
+  for (std::uint32_t player = 0; player != 2; ++player) {
+    players.go([&, player] {
+      for (std::uint32_t round = 0; round != rounds; ++round) {
+        while (turn.load() != 2 * round + player) {
+          thrum::this_goroutine::preemption_point();
         }
-      });
-    }
-    players.wait();
-    CHECK(turn == 2 * rounds);
-  });
+        ++turn;
+      }
+    });
+  }
+  players.wait();
+  CHECK(turn == 2 * rounds);
 }
 
 TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not shut others out") {
@@ -223,25 +202,23 @@ TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not shu
   }
 }
 
-TEST_CASE("GetgThreadSwitch: a goroutine knows itself after every switch of threads") {
-  with_runtime([] {
-    const int rounds = scaled(2'000, 100);
-    std::atomic<int> mistakes{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 20; ++i) {
-      group.go([&] {
-        const thrum::goroutine_id mine = thrum::this_goroutine::id();
-        for (int round = 0; round != rounds; ++round) {
-          if (round % 100 == 0) {
-            thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(10)); });
-          } else {
-            thrum::this_goroutine::yield();
-          }
-          mistakes += thrum::this_goroutine::id() != mine ? 1 : 0;
+IN_RUNTIME("GetgThreadSwitch: a goroutine knows itself after every switch of threads") {
+  const int rounds = scaled(2'000, 100);
+  std::atomic<int> mistakes{0};
+  thrum::wait_group group;
+  for (int i = 0; i != 20; ++i) {
+    group.go([&] {
+      const thrum::goroutine_id mine = thrum::this_goroutine::id();
+      for (int round = 0; round != rounds; ++round) {
+        if (round % 100 == 0) {
+          thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(10)); });
+        } else {
+          thrum::this_goroutine::yield();
         }
-      });
-    }
-    group.wait();
-    CHECK(mistakes == 0);
-  });
+        mistakes += thrum::this_goroutine::id() != mine ? 1 : 0;
+      }
+    });
+  }
+  group.wait();
+  CHECK(mistakes == 0);
 }

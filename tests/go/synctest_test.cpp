@@ -7,19 +7,8 @@
 // uses counts as one of the bubble (Go ties each channel to a bubble, and panics); and time stands
 // once the first goroutine has returned.
 
-#include <thrum.hpp>
-#include <thrum/generator.hpp>
-#include <thrum/testing/bubble.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-
-#include <chrono>
-#include <mutex>
-#include <span>
-#include <string>
-#include <vector>
-
-using namespace std::chrono_literals;
 using thrum::testing::bubble;
 using thrum::testing::deadlock;
 
@@ -28,28 +17,24 @@ TEST_CASE("synctest: RunEmpty: a bubble of nothing ends") {
   CHECK(bubble([] { return 1; }) == 1);
 }
 
-TEST_CASE("synctest: SimpleWait: a wait with nobody else returns at once, time after time") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    thrum::testing::wait();
-    thrum::testing::wait();
-    CHECK(thrum::testing::now() == start);
-  });
+IN_BUBBLE("synctest: SimpleWait: a wait with nobody else returns at once, time after time") {
+  const auto start = thrum::testing::now();
+  thrum::testing::wait();
+  thrum::testing::wait();
+  CHECK(thrum::testing::now() == start);
 }
 
-TEST_CASE("synctest: TimeAfter: functions are called in the order of their times") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    std::vector<int> order;
-    for (const int i : {2, 3, 1}) {
-      thrum::after_func(i * 1s, [&, i] {
-        CHECK(thrum::testing::now() - start == i * 1s);
-        order.push_back(i);
-      });
-    }
-    thrum::sleep_for(10s);
-    CHECK(order == std::vector<int>{1, 2, 3});
-  });
+IN_BUBBLE("synctest: TimeAfter: functions are called in the order of their times") {
+  const auto start = thrum::testing::now();
+  std::vector<int> order;
+  for (const int i : {2, 3, 1}) {
+    thrum::after_func(i * 1s, [&, i] {
+      CHECK(thrum::testing::now() - start == i * 1s);
+      order.push_back(i);
+    });
+  }
+  thrum::sleep_for(10s);
+  CHECK(order == std::vector<int>{1, 2, 3});
 }
 
 TEST_CASE("synctest: DeadlockRoot: the first goroutine waits for what never comes") {
@@ -74,97 +59,87 @@ TEST_CASE("synctest: DeadlockTicker: one that receives from a ticker for ever is
                   deadlock);
 }
 
-TEST_CASE("synctest: Cond: a wait for a condition is durable, and is ended by a signal each") {
-  bubble([] {
-    thrum::mutex lock;
-    thrum::condition_variable changed;
-    int woken = 0;
-    thrum::wait_group group;
-    for (int i = 0; i != 3; ++i) {
-      group.go([&] {
-        std::unique_lock guard(lock);
-        changed.wait(guard);
-        ++woken;
-      });
+IN_BUBBLE("synctest: Cond: a wait for a condition is durable, and is ended by a signal each") {
+  thrum::mutex lock;
+  thrum::condition_variable changed;
+  int woken = 0;
+  thrum::wait_group group;
+  for (int i = 0; i != 3; ++i) {
+    group.go([&] {
+      std::unique_lock guard(lock);
+      changed.wait(guard);
+      ++woken;
+    });
+  }
+  thrum::testing::wait();
+  CHECK(woken == 0);
+  changed.notify_one();
+  thrum::testing::wait();
+  CHECK(woken == 1);
+  changed.notify_all();
+  thrum::testing::wait();
+  CHECK(woken == 3);
+  group.wait();
+}
+
+IN_BUBBLE("synctest: Generator: a generator runs on its caller's time") {
+  const auto start = thrum::testing::now();
+  thrum::generator<int> seconds([](auto& yield) {
+    for (int i = 1; i <= 3; ++i) {
+      thrum::sleep_for(1s);
+      yield(i);
     }
-    thrum::testing::wait();
-    CHECK(woken == 0);
-    changed.notify_one();
-    thrum::testing::wait();
-    CHECK(woken == 1);
-    changed.notify_all();
-    thrum::testing::wait();
-    CHECK(woken == 3);
-    group.wait();
   });
+  int seen = 0;
+  for (const int second : seconds) {
+    ++seen;
+    CHECK(thrum::testing::now() - start == second * 1s);
+  }
+  CHECK(seen == 3);
 }
 
-TEST_CASE("synctest: Generator: a generator runs on its caller's time") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    thrum::generator<int> seconds([](auto& yield) {
-      for (int i = 1; i <= 3; ++i) {
-        thrum::sleep_for(1s);
-        yield(i);
-      }
-    });
-    int seen = 0;
-    for (const int second : seconds) {
-      ++seen;
-      CHECK(thrum::testing::now() - start == second * 1s);
-    }
-    CHECK(seen == 3);
+IN_BUBBLE("synctest: HappensBefore: what is written before a block is seen after wait") {
+  int plain = 0;
+  const thrum::chan<void> never(0);
+  thrum::go([&plain, never] {
+    plain = 1;
+    never.recv();
   });
+  thrum::testing::wait();
+  CHECK(plain == 1);
+  never.close();
 }
 
-TEST_CASE("synctest: HappensBefore: what is written before a block is seen after wait") {
-  bubble([] {
-    int plain = 0;
-    const thrum::chan<void> never(0);
-    thrum::go([&plain, never] {
-      plain = 1;
-      never.recv();
-    });
-    thrum::testing::wait();
-    CHECK(plain == 1);
-    never.close();
-  });
+IN_BUBBLE("synctest: Deadline: a context ends at its deadline, and not before") {
+  const auto c = thrum::context::background().with_timeout(5s);
+  thrum::sleep_for(5s - 1ns);
+  thrum::testing::wait();
+  CHECK_FALSE(c.error());
+  thrum::sleep_for(1ns);
+  thrum::testing::wait();
+  CHECK(c.error() == thrum::errc::deadline_exceeded);
 }
 
-TEST_CASE("synctest: Deadline: a context ends at its deadline, and not before") {
-  bubble([] {
-    const auto c = thrum::context::background().with_timeout(5s);
-    thrum::sleep_for(5s - 1ns);
-    thrum::testing::wait();
-    CHECK_FALSE(c.error());
-    thrum::sleep_for(1ns);
-    thrum::testing::wait();
-    CHECK(c.error() == thrum::errc::deadline_exceeded);
+IN_BUBBLE("synctest: HttpTransport: a client waits for the server's word before it sends all") {
+  thrum::io::memory_pipe ends;
+  auto& server = ends.second;
+  bool has_word = false;
+  thrum::wait_group group;
+  group.go([&client = ends.first, &has_word] {
+    client.write("Expect: 100-continue\n");
+    std::string word(8, ' ');
+    client.read_full(std::span<char>(word));
+    has_word = word == "continue";
+    client.write("body");
+    client.close();
   });
-}
-
-TEST_CASE("synctest: HttpTransport: a client waits for the server's word before it sends all") {
-  bubble([] {
-    thrum::io::memory_pipe ends;
-    auto& server = ends.second;
-    bool has_word = false;
-    thrum::wait_group group;
-    group.go([&client = ends.first, &has_word] {
-      client.write("Expect: 100-continue\n");
-      std::string word(8, ' ');
-      client.read_full(std::span<char>(word));
-      has_word = word == "continue";
-      client.write("body");
-      client.close();
-    });
-    std::string head(21, ' ');
-    server.read_full(std::span<char>(head));
-    CHECK(head == "Expect: 100-continue\n");
-    thrum::testing::wait();
-    CHECK_FALSE(has_word);
-    server.write("continue");
-    CHECK(server.read_all() == "body");
-    CHECK(has_word);
-    group.wait();
-  });
+  std::string head(21, ' ');
+  server.read_full(std::span<char>(head));
+  CHECK(head == "Expect: 100-continue\n");
+  thrum::testing::wait();
+  CHECK_FALSE(has_word);
+  server.write("continue");
+  CHECK(server.read_all() == "body");
+  CHECK(has_word);
+  group.wait();
 }

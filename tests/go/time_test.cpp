@@ -4,373 +4,325 @@
 // Go's tests of time, and the scheduler's of its timers, re-created from their descriptions. What
 // depends on the passing of time runs in a bubble where it can.
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 using thrum::testing::bubble;
 
-TEST_CASE("AfterFunc: functions that arm the next one with no delay are called one after another") {
-  with_runtime([] {
-    int left = scaled(10'000, 100);
-    const thrum::chan<void> done(0);
-    struct step {
-      int& left;
-      thrum::chan<void> done;
-      void operator()() {
-        if (--left == 0) {
-          done.send();
-        } else {
-          thrum::after_func(0s, step{left, done});
-        }
+IN_RUNTIME(
+    "AfterFunc: functions that arm the next one with no delay are called one after another") {
+  int left = scaled(10'000, 100);
+  const thrum::chan<void> done(0);
+  struct step {
+    int& left;
+    thrum::chan<void> done;
+    void operator()() {
+      if (--left == 0) {
+        done.send();
+      } else {
+        thrum::after_func(0s, step{left, done});
       }
-    };
-    thrum::after_func(0s, step{left, done});
-    done.recv();
-    CHECK(left == 0);
-  });
+    }
+  };
+  thrum::after_func(0s, step{left, done});
+  done.recv();
+  CHECK(left == 0);
 }
 
-TEST_CASE("AfterFuncStarvation: a pair that never stops cannot starve a timer on one processor") {
-  with_runtime(with_procs(1), [] {
-    std::atomic<bool> stop{false};
-    const thrum::chan<int> there(0);
-    const thrum::chan<int> back(0);
-    thrum::wait_group group;
+IN_RUNTIME("AfterFuncStarvation: a pair that never stops cannot starve a timer on one processor",
+           with_procs(1)) {
+  std::atomic<bool> stop{false};
+  const thrum::chan<int> there(0);
+  const thrum::chan<int> back(0);
+  thrum::wait_group group;
+  group.go([&] {
+    while (!stop) {
+      there.send(1);
+      back.recv();
+    }
+    there.close();
+  });
+  group.go([&] {
+    while (there.recv()) {
+      back.send(1);
+    }
+  });
+  const auto due = std::chrono::steady_clock::now() + 1us;
+  thrum::after_func(1us, [&] { stop = true; });
+  group.wait();
+  CHECK(std::chrono::steady_clock::now() >= due);
+  CHECK(stop);
+}
+
+IN_BUBBLE("AfterStop: what is stopped in time is not called, whatever else fires meanwhile") {
+  const auto inner = thrum::after_func(100ms, [] {});
+  int fired = 0;
+  const auto stopped = thrum::after_func(50ms, [&] { ++fired; });
+  const thrum::timer with_channel(50ms);
+  CHECK(stopped.stop());
+  CHECK(with_channel.stop());
+  thrum::sleep_for(1s);
+  CHECK(fired == 0);
+  thrum::time_point when;
+  CHECK(with_channel.chan().try_recv(when) == thrum::recv_status::empty);
+  CHECK_FALSE(stopped.stop());
+  CHECK_FALSE(with_channel.stop());
+  CHECK_FALSE(inner.stop());
+}
+
+IN_BUBBLE("AfterQueuing: timers of many goroutines fire in the order of their times") {
+  const std::vector<int> slots{5, 3, 6, 6, 6, 1, 1, 2, 7, 9, 4, 8, 0};
+  const thrum::chan<int> fired(slots.size());
+  const auto start = thrum::testing::now();
+  for (const int slot : slots) {
+    thrum::go([=] {
+      const auto when = thrum::after(slot * 10ms).recv();
+      CHECK(*when == start + slot * 10ms);
+      fired.send(slot);
+    });
+  }
+  int last = 0;
+  for (std::size_t i = 0; i != slots.size(); ++i) {
+    const int slot = *fired.recv();
+    CHECK(slot >= last);
+    last = slot;
+  }
+}
+
+IN_RUNTIME("TimerStopStress: stops that race with their timers never let a stopped one through",
+           with_procs(4)) {
+  std::atomic<bool> wrong{false};
+  thrum::wait_group group;
+  for (int i = 0; i != scaled(200); ++i) {
+    group.go([&] {
+      std::atomic<bool> stopped{false};
+      std::atomic<bool> called{false};
+      const auto timer = thrum::after_func(1ms, [&] {
+        wrong = wrong || stopped;
+        called = true;
+      });
+      thrum::sleep_for(1ms);
+      if (timer.stop()) {
+        stopped = true;
+      } else {
+        while (!called) {
+          thrum::this_goroutine::yield();
+        }
+      }
+    });
+  }
+  group.wait();
+  CHECK_FALSE(wrong);
+}
+
+IN_RUNTIME("SleepZeroDeadlock: sleeps of no time among goroutines that come and go end",
+           with_procs(4)) {
+  const thrum::chan<void> done(0);
+  thrum::go([done] {
+    for (int i = 0; i != 100; ++i) {
+      thrum::sleep_for(0s);
+      thrum::spawn([] { thrum::sleep_for(-1s); }).join();
+    }
+    done.send();
+  });
+  CHECK(done.recv());
+}
+
+IN_BUBBLE("Reset: it says whether the timer was pending, and moves it") {
+  const thrum::timer timer(2s);
+  thrum::sleep_for(1s);
+  CHECK(timer.reset(2s));
+  thrum::sleep_for(1s);
+  thrum::time_point when;
+  CHECK(timer.chan().try_recv(when) == thrum::recv_status::empty);
+  thrum::sleep_for(1s);
+  CHECK(timer.chan().try_recv(when) == thrum::recv_status::ok);
+  CHECK_FALSE(timer.reset(50ms));
+}
+
+IN_BUBBLE("OverflowSleep: the longest sleep does not end, the most negative does at once") {
+  thrum::sleep_for(std::chrono::hours::min());
+  CHECK(thrum::select(thrum::on_recv(thrum::after(std::chrono::hours::max())),
+                      thrum::on_timeout(24h * 365 * 100)) == 1);
+  CHECK(thrum::select(thrum::on_recv(thrum::after(std::chrono::hours::min())),
+                      thrum::on_timeout(1h)) == 0);
+}
+
+IN_BUBBLE("Issue5745: a panic of the library in a timer's function leaves no lock behind") {
+  const thrum::chan<void> done(0);
+  thrum::after_func(1ms, [done] {
+    CHECK(support::is_usage_error("chan::close", [] { thrum::chan<int>().close(); }));
+    done.send();
+  });
+  done.recv();
+  thrum::after_func(1ms, [done] { done.send(); });
+  done.recv();
+}
+
+IN_RUNTIME("ZeroTimer: a million timers of no time are due at once") {
+  int without_time = 0;
+  for (int i = 0; i != scaled(1'000'000); ++i) {
+    without_time += thrum::timer(0s).chan().recv().has_value() ? 0 : 1;
+  }
+  CHECK(without_time == 0);
+}
+
+IN_BUBBLE("TimerModifiedEarlier: a timer that is moved from far away to soon fires soon") {
+  const thrum::timer timer(24h * 365);
+  for (int i = 0; i != 10; ++i) {
+    const auto before = thrum::testing::now();
+    timer.reset(10ms);
+    CHECK(timer.chan().recv() == before + 10ms);
+    timer.reset(24h * 365);
+  }
+}
+
+IN_BUBBLE("AdjustTimers: timers that are set, stopped and moved at random fire in order") {
+  thrum::base::random random(3);
+  const auto start = thrum::testing::now();
+  std::vector<thrum::timer> timers;
+  int fired = 0;
+  int expected = 0;
+  for (int i = 0; i != 300; ++i) {
+    timers.push_back(thrum::after_func(1h, [&] { ++fired; }));
+  }
+  for (int i = 0; i != 3'000; ++i) {
+    const auto& timer = timers[random.below(300)];
+    if (random.below(4) == 0) {
+      timer.stop();
+    } else {
+      timer.reset(std::chrono::milliseconds(1'000 + random.below(1'000)));
+    }
+  }
+  for (const auto& timer : timers) {
+    expected += timer.reset(5s) ? 1 : 0;
+  }
+  CHECK(expected > 0);
+  CHECK(fired == 0);
+  thrum::sleep_for(5s);
+  thrum::testing::wait();
+  CHECK(fired == 300);
+  CHECK(thrum::testing::now() - start == 5s);
+}
+
+IN_RUNTIME("StopResult and ResetResult: stop and reset return false if the moment is received",
+           with_procs(4)) {
+  std::atomic<bool> wrong{false};
+  thrum::wait_group group;
+  for (int i = 0; i != scaled(1'000); ++i) {
+    group.go([&, i] {
+      const thrum::timer timer(std::chrono::microseconds(i % 50));
+      auto receiver = thrum::spawn([&] {
+        thrum::time_point when;
+        return timer.chan().recv_for(when, 2ms) == thrum::recv_status::ok;
+      });
+      thrum::sleep_for(std::chrono::microseconds(i % 50));
+      const bool stopped = i % 2 == 0 ? timer.stop() : timer.reset(1h);
+      wrong = wrong || receiver.join() == stopped;
+    });
+  }
+  group.wait();
+  CHECK_FALSE(wrong);
+}
+
+IN_RUNTIME("TickerStress: a ticker ticks on while other goroutines keep every processor busy",
+           with_procs(4)) {
+  std::atomic<bool> stop{false};
+  thrum::wait_group group;
+  for (int i = 0; i != 4; ++i) {
     group.go([&] {
       while (!stop) {
-        there.send(1);
-        back.recv();
+        thrum::this_goroutine::preemption_point();
       }
-      there.close();
     });
+  }
+  const thrum::ticker ticker(1ms);
+  for (int i = 0; i != 10; ++i) {
+    CHECK(ticker.chan().recv().has_value());
+  }
+  stop = true;
+  group.wait();
+}
+
+IN_RUNTIME("TickerConcurrentStress: ten goroutines share a ticker while it is reset and stopped",
+           with_procs(4)) {
+  const thrum::ticker ticker(100us);
+  std::atomic<int> ticks{0};
+  std::atomic<bool> stop{false};
+  thrum::wait_group group;
+  for (int i = 0; i != 10; ++i) {
     group.go([&] {
-      while (there.recv()) {
-        back.send(1);
-      }
-    });
-    const auto due = std::chrono::steady_clock::now() + 1us;
-    thrum::after_func(1us, [&] { stop = true; });
-    group.wait();
-    CHECK(std::chrono::steady_clock::now() >= due);
-    CHECK(stop);
-  });
-}
-
-TEST_CASE("AfterStop: what is stopped in time is not called, whatever else fires meanwhile") {
-  bubble([] {
-    const auto inner = thrum::after_func(100ms, [] {});
-    int fired = 0;
-    const auto stopped = thrum::after_func(50ms, [&] { ++fired; });
-    const thrum::timer with_channel(50ms);
-    CHECK(stopped.stop());
-    CHECK(with_channel.stop());
-    thrum::sleep_for(1s);
-    CHECK(fired == 0);
-    thrum::time_point when;
-    CHECK(with_channel.chan().try_recv(when) == thrum::recv_status::empty);
-    CHECK_FALSE(stopped.stop());
-    CHECK_FALSE(with_channel.stop());
-    CHECK_FALSE(inner.stop());
-  });
-}
-
-TEST_CASE("AfterQueuing: timers of many goroutines fire in the order of their times") {
-  bubble([] {
-    const std::vector<int> slots{5, 3, 6, 6, 6, 1, 1, 2, 7, 9, 4, 8, 0};
-    const thrum::chan<int> fired(slots.size());
-    const auto start = thrum::testing::now();
-    for (const int slot : slots) {
-      thrum::go([=] {
-        const auto when = thrum::after(slot * 10ms).recv();
-        CHECK(*when == start + slot * 10ms);
-        fired.send(slot);
-      });
-    }
-    int last = 0;
-    for (std::size_t i = 0; i != slots.size(); ++i) {
-      const int slot = *fired.recv();
-      CHECK(slot >= last);
-      last = slot;
-    }
-  });
-}
-
-TEST_CASE("TimerStopStress: stops that race with their timers never let a stopped one through") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<bool> wrong{false};
-    thrum::wait_group group;
-    for (int i = 0; i != scaled(200); ++i) {
-      group.go([&] {
-        std::atomic<bool> stopped{false};
-        std::atomic<bool> called{false};
-        const auto timer = thrum::after_func(1ms, [&] {
-          wrong = wrong || stopped;
-          called = true;
-        });
-        thrum::sleep_for(1ms);
-        if (timer.stop()) {
-          stopped = true;
-        } else {
-          while (!called) {
-            thrum::this_goroutine::yield();
-          }
-        }
-      });
-    }
-    group.wait();
-    CHECK_FALSE(wrong);
-  });
-}
-
-TEST_CASE("SleepZeroDeadlock: sleeps of no time among goroutines that come and go end") {
-  with_runtime(with_procs(4), [] {
-    const thrum::chan<void> done(0);
-    thrum::go([done] {
-      for (int i = 0; i != 100; ++i) {
-        thrum::sleep_for(0s);
-        thrum::spawn([] { thrum::sleep_for(-1s); }).join();
-      }
-      done.send();
-    });
-    CHECK(done.recv());
-  });
-}
-
-TEST_CASE("Reset: it says whether the timer was pending, and moves it") {
-  bubble([] {
-    const thrum::timer timer(2s);
-    thrum::sleep_for(1s);
-    CHECK(timer.reset(2s));
-    thrum::sleep_for(1s);
-    thrum::time_point when;
-    CHECK(timer.chan().try_recv(when) == thrum::recv_status::empty);
-    thrum::sleep_for(1s);
-    CHECK(timer.chan().try_recv(when) == thrum::recv_status::ok);
-    CHECK_FALSE(timer.reset(50ms));
-  });
-}
-
-TEST_CASE("OverflowSleep: the longest sleep does not end, the most negative does at once") {
-  bubble([] {
-    thrum::sleep_for(std::chrono::hours::min());
-    CHECK(thrum::select(thrum::on_recv(thrum::after(std::chrono::hours::max())),
-                        thrum::on_timeout(24h * 365 * 100)) == 1);
-    CHECK(thrum::select(thrum::on_recv(thrum::after(std::chrono::hours::min())),
-                        thrum::on_timeout(1h)) == 0);
-  });
-}
-
-TEST_CASE("Issue5745: a panic of the library in a timer's function leaves no lock behind") {
-  bubble([] {
-    const thrum::chan<void> done(0);
-    thrum::after_func(1ms, [done] {
-      CHECK(support::is_usage_error("chan::close", [] { thrum::chan<int>().close(); }));
-      done.send();
-    });
-    done.recv();
-    thrum::after_func(1ms, [done] { done.send(); });
-    done.recv();
-  });
-}
-
-TEST_CASE("ZeroTimer: a million timers of no time are due at once") {
-  with_runtime([] {
-    int without_time = 0;
-    for (int i = 0; i != scaled(1'000'000); ++i) {
-      without_time += thrum::timer(0s).chan().recv().has_value() ? 0 : 1;
-    }
-    CHECK(without_time == 0);
-  });
-}
-
-TEST_CASE("TimerModifiedEarlier: a timer that is moved from far away to soon fires soon") {
-  bubble([] {
-    const thrum::timer timer(24h * 365);
-    for (int i = 0; i != 10; ++i) {
-      const auto before = thrum::testing::now();
-      timer.reset(10ms);
-      CHECK(timer.chan().recv() == before + 10ms);
-      timer.reset(24h * 365);
-    }
-  });
-}
-
-TEST_CASE("AdjustTimers: timers that are set, stopped and moved at random fire in order") {
-  bubble([] {
-    thrum::base::random random(3);
-    const auto start = thrum::testing::now();
-    std::vector<thrum::timer> timers;
-    int fired = 0;
-    int expected = 0;
-    for (int i = 0; i != 300; ++i) {
-      timers.push_back(thrum::after_func(1h, [&] { ++fired; }));
-    }
-    for (int i = 0; i != 3'000; ++i) {
-      const auto& timer = timers[random.below(300)];
-      if (random.below(4) == 0) {
-        timer.stop();
-      } else {
-        timer.reset(std::chrono::milliseconds(1'000 + random.below(1'000)));
-      }
-    }
-    for (const auto& timer : timers) {
-      expected += timer.reset(5s) ? 1 : 0;
-    }
-    CHECK(expected > 0);
-    CHECK(fired == 0);
-    thrum::sleep_for(5s);
-    thrum::testing::wait();
-    CHECK(fired == 300);
-    CHECK(thrum::testing::now() - start == 5s);
-  });
-}
-
-TEST_CASE("StopResult and ResetResult: stop and reset return false if the moment is received") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<bool> wrong{false};
-    thrum::wait_group group;
-    for (int i = 0; i != scaled(1'000); ++i) {
-      group.go([&, i] {
-        const thrum::timer timer(std::chrono::microseconds(i % 50));
-        auto receiver = thrum::spawn([&] {
-          thrum::time_point when;
-          return timer.chan().recv_for(when, 2ms) == thrum::recv_status::ok;
-        });
-        thrum::sleep_for(std::chrono::microseconds(i % 50));
-        const bool stopped = i % 2 == 0 ? timer.stop() : timer.reset(1h);
-        wrong = wrong || receiver.join() == stopped;
-      });
-    }
-    group.wait();
-    CHECK_FALSE(wrong);
-  });
-}
-
-TEST_CASE("TickerStress: a ticker ticks on while other goroutines keep every processor busy") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<bool> stop{false};
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      group.go([&] {
-        while (!stop) {
-          thrum::this_goroutine::preemption_point();
-        }
-      });
-    }
-    const thrum::ticker ticker(1ms);
-    for (int i = 0; i != 10; ++i) {
-      CHECK(ticker.chan().recv().has_value());
-    }
-    stop = true;
-    group.wait();
-  });
-}
-
-TEST_CASE("TickerConcurrentStress: ten goroutines share a ticker while it is reset and stopped") {
-  with_runtime(with_procs(4), [] {
-    const thrum::ticker ticker(100us);
-    std::atomic<int> ticks{0};
-    std::atomic<bool> stop{false};
-    thrum::wait_group group;
-    for (int i = 0; i != 10; ++i) {
-      group.go([&] {
-        thrum::time_point when;
-        while (!stop) {
-          ticks += ticker.chan().recv_for(when, 1ms) == thrum::recv_status::ok ? 1 : 0;
-        }
-      });
-    }
-    for (int i = 0; i != scaled(200); ++i) {
-      ticker.reset(std::chrono::microseconds(50 + i % 100));
-      thrum::this_goroutine::yield();
-    }
-    REQUIRE(eventually([&] { return ticks > 20; }));
-    stop = true;
-    group.wait();
-    ticker.stop();
-    thrum::time_point when;
-    CHECK(ticker.chan().try_recv(when) == thrum::recv_status::empty);
-  });
-}
-
-TEST_CASE("MultiWakeupTimer: one goroutine of many gets a timer's moment each time it is set") {
-  bubble([] {
-    const thrum::timer timer(1ms);
-    std::atomic<int> woken{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 100; ++i) {
-      group.go([&] {
-        timer.chan().recv();
-        ++woken;
-        timer.reset(1ms);
-      });
-    }
-    group.wait();
-    CHECK(woken == 100);
-  });
-}
-
-TEST_CASE("Teardown: tickers that are made, stopped and dropped leave the program to end") {
-  with_runtime([] {
-    for (int i = 0; i != 3; ++i) {
-      const thrum::ticker ticker(1ms);
-      CHECK(ticker.chan().recv().has_value());
-      ticker.stop();
-    }
-    for (int i = 0; i != 100; ++i) {
-      thrum::ticker(1h).chan();
-    }
-    CHECK(thrum::stats().goroutines == 1);  // none of them has left one behind
-  });
-}
-
-TEST_CASE("LongAdjustTimers: selects with a timeout stay cheap beside thousands of sleepers") {
-  with_runtime([] {
-    const int sleepers = support::live_goroutines(5'000);
-    std::atomic<int> awake{0};
-    for (int i = 0; i != sleepers; ++i) {
-      thrum::go([&] {
-        thrum::sleep_for(1h);
-        ++awake;
-      });
-    }
-    REQUIRE(
-        eventually([&] { return thrum::stats().waiting == static_cast<std::uint64_t>(sleepers); }));
-    const thrum::chan<int> items(1);
-    for (int i = 0; i != scaled(1'000'000); ++i) {
-      items.send(i);
-      REQUIRE(thrum::select(thrum::on_recv(items), thrum::on_timeout(20ms)) == 0);
-    }
-    CHECK(awake == 0);
-  });
-}
-
-TEST_CASE("TimerGC: timers that nobody stops or waits for are freed with their last handle") {
-  with_runtime([] {
-    for (int i = 0; i != scaled(100'000); ++i) {
-      const auto ch = thrum::after(1h);
-      const thrum::ticker ticker(1h);
       thrum::time_point when;
-      REQUIRE(ch.try_recv(when) == thrum::recv_status::empty);
-    }
-    CHECK(thrum::stats().timers == 0);
-  });
+      while (!stop) {
+        ticks += ticker.chan().recv_for(when, 1ms) == thrum::recv_status::ok ? 1 : 0;
+      }
+    });
+  }
+  for (int i = 0; i != scaled(200); ++i) {
+    ticker.reset(std::chrono::microseconds(50 + i % 100));
+    thrum::this_goroutine::yield();
+  }
+  REQUIRE(eventually([&] { return ticks > 20; }));
+  stop = true;
+  group.wait();
+  ticker.stop();
+  thrum::time_point when;
+  CHECK(ticker.chan().try_recv(when) == thrum::recv_status::empty);
+}
+
+IN_BUBBLE("MultiWakeupTimer: one goroutine of many gets a timer's moment each time it is set") {
+  const thrum::timer timer(1ms);
+  std::atomic<int> woken{0};
+  thrum::wait_group group;
+  for (int i = 0; i != 100; ++i) {
+    group.go([&] {
+      timer.chan().recv();
+      ++woken;
+      timer.reset(1ms);
+    });
+  }
+  group.wait();
+  CHECK(woken == 100);
+}
+
+IN_RUNTIME("Teardown: tickers that are made, stopped and dropped leave the program to end") {
+  for (int i = 0; i != 3; ++i) {
+    const thrum::ticker ticker(1ms);
+    CHECK(ticker.chan().recv().has_value());
+    ticker.stop();
+  }
+  for (int i = 0; i != 100; ++i) {
+    thrum::ticker(1h).chan();
+  }
+  CHECK(thrum::stats().goroutines == 1);  // none of them has left one behind
+}
+
+IN_RUNTIME("LongAdjustTimers: selects with a timeout stay cheap beside thousands of sleepers") {
+  const int sleepers = support::live_goroutines(5'000);
+  std::atomic<int> awake{0};
+  for (int i = 0; i != sleepers; ++i) {
+    thrum::go([&] {
+      thrum::sleep_for(1h);
+      ++awake;
+    });
+  }
+  REQUIRE(
+      eventually([&] { return thrum::stats().waiting == static_cast<std::uint64_t>(sleepers); }));
+  const thrum::chan<int> items(1);
+  for (int i = 0; i != scaled(1'000'000); ++i) {
+    items.send(i);
+    REQUIRE(thrum::select(thrum::on_recv(items), thrum::on_timeout(20ms)) == 0);
+  }
+  CHECK(awake == 0);
+}
+
+IN_RUNTIME("TimerGC: timers that nobody stops or waits for are freed with their last handle") {
+  for (int i = 0; i != scaled(100'000); ++i) {
+    const auto ch = thrum::after(1h);
+    const thrum::ticker ticker(1h);
+    thrum::time_point when;
+    REQUIRE(ch.try_recv(when) == thrum::recv_status::empty);
+  }
+  CHECK(thrum::stats().timers == 0);
 }
 
 namespace {

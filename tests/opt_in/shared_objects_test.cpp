@@ -4,12 +4,8 @@
 // One library in a process, though several of its shared objects hold it and hide it: what
 // os/elf/process_wide.hpp promises. The objects are tests/shared/plugin.cpp, twice.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/program.hpp"
-
-#include <string>
+#include "support/test.hpp"
 
 #if defined(THRUM_SHARED_HOST) && defined(THRUM_SHARED_HOST_WITH_LIBRARY)
 

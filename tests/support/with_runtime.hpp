@@ -90,4 +90,15 @@ bool is_usage_error(const std::string& operation, F&& f) {
 
 }  // namespace support
 
+/// IN_RUNTIME("name", options) { ... }: a test case whose body with_runtime(options, ...) runs; without
+/// options, with those of the environment.
+#define IN_RUNTIME(name, ...) SUPPORT_CASE(__COUNTER__, name, ::support::with_runtime, __VA_ARGS__)
+/// IN_BUBBLE("name") { ... }: a test case whose body runs in virtual time.
+#define IN_BUBBLE(name) SUPPORT_CASE(__COUNTER__, name, ::thrum::testing::bubble, )
+#define SUPPORT_CASE(n, ...) SUPPORT_NUMBERED_CASE(n, __VA_ARGS__)
+#define SUPPORT_NUMBERED_CASE(n, name, run, ...)                       \
+  static void body_of_case_##n();                                      \
+  TEST_CASE(name) { run(__VA_OPT__(__VA_ARGS__, ) body_of_case_##n); } \
+  static void body_of_case_##n()
+
 #endif

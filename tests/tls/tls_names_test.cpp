@@ -6,23 +6,8 @@
 
 #include <thrum/net/tls.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-
-#include <chrono>
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
 namespace net = thrum::net;
 using net::tls_conn;
 using net::tls_context;
@@ -119,7 +104,7 @@ GIVES(tls_conn, net::tls_dial_until("host:443", declval<tls_context&>(), thrum::
 
 }  // namespace
 
-TEST_CASE("tls: what programs may tell apart are conditions, which errors of TLS equal", "[tls]") {
+TEST_CASE("tls: what programs may tell apart are conditions, which errors of TLS equal") {
   using net::tls_error;
   for (const tls_error each :
        {tls_error::wrong_host, tls_error::expired, tls_error::untrusted,

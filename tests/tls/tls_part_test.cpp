@@ -6,37 +6,21 @@
 
 #include <thrum/net/tls.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 #include "tls/pairs.hpp"
-
-#include <chrono>
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
 
 #include <openssl/ssl.h>
 
-using namespace std::chrono_literals;
 namespace io = thrum::io;
 namespace net = thrum::net;
 using net::tls_conn;
 using net::tls_context;
 using support::asking;
-using support::eventually;
 using support::read_text;
 using support::serving;
 using support::some_bytes;
 using support::vouches;
-using support::with_runtime;
 
 namespace {
 
@@ -124,114 +108,107 @@ class held_ticket {
 
 }  // namespace
 
-TEST_CASE("tls: a write in the middle of the peer's message waits for the rest, and loses nothing",
-          "[tls]") {
-  with_runtime([] {
-    held_ticket held;
-    SECTION("a plain one") {
-      auto writer = thrum::spawn([&] { return held.client.write(std::string_view("hello")); });
-      held.release();
-      CHECK(writer.join() == 5);
-    }
-    SECTION("one of many records, beside one who reads") {
-      auto reader = thrum::spawn([&] { return read_text(held.client, 3); });
-      auto writer = thrum::spawn([&] { return held.client.write("hello" + some_bytes(300'000)); });
-      held.release();
-      CHECK(read_text(held.server, 5) == "hello");
-      CHECK(read_text(held.server, 300'000) == some_bytes(300'000));
-      CHECK(writer.join() == 300'005);
-      held.server.write(std::string_view("abc"));
-      CHECK(reader.join() == "abc");
-      return;
-    }
-    SECTION("a buffer's flush") {
-      io::buffered_writer out(held.client);
-      out.write("hello");
-      auto writer = thrum::spawn([&] { out.flush(); });
-      held.release();
-      writer.join();
-      CHECK(out.buffered() == 0);
-    }
-    SECTION("several pieces") {
-      auto writer = thrum::spawn([&] {
-        const std::span<const std::byte> pieces[] = {std::as_bytes(std::span("hel", 3)),
-                                                     std::as_bytes(std::span("lo", 2))};
-        return held.client.write_v(pieces);
-      });
-      held.release();
-      CHECK(writer.join() == 5);
-    }
-    SECTION("one that does not wait") {
-      std::error_code error;
-      CHECK(!held.client.try_write("hello", error));
-      CHECK(!error);
-      held.release();
-      std::size_t done = 0;
-      CHECK(eventually([&] {
-        done += held.client.try_write(std::string_view("hello").substr(done)).value_or(0);
-        return done == 5;
-      }));
-    }
-    CHECK(read_text(held.server, 5) == "hello");
-  });
-}
-
-TEST_CASE("tls: a write that waits for the peer's message ends with its own deadline or stop",
-          "[tls]") {
-  with_runtime([] {
-    held_ticket held;
-    std::error_code error;
-    SECTION("a deadline, beside one who reads without") {
-      auto reader = thrum::spawn([&] { return read_text(held.client, 3); });
-      held.client.set_write_deadline(support::steady::now() + 20ms);
-      CHECK(held.client.write(std::string_view("lost"), error) == 0);
-      CHECK(error == thrum::errc::deadline_exceeded);
-      held.client.set_write_deadline(thrum::time_point::max());
-      held.release();
-      held.server.write(std::string_view("abc"));
-      CHECK(reader.join() == "abc");
-    }
-    SECTION("a deadline, alone") {
-      held.client.set_write_deadline(support::steady::now() + 20ms);
-      CHECK(held.client.write(std::string_view("lost"), error) == 0);
-      CHECK(error == thrum::errc::deadline_exceeded);
-      held.client.set_write_deadline(thrum::time_point::max());
-      held.release();
-    }
-    SECTION("not with a reader's deadline") {
-      held.client.set_read_deadline(support::steady::now());
-      auto writer = thrum::spawn([&] { return held.client.write(std::string_view("kept")); });
-      held.release();
-      CHECK(writer.join() == 4);
-      CHECK(read_text(held.server, 4) == "kept");
-    }
-    SECTION("a stop") {
-      thrum::context stop = thrum::context().with_timeout(20ms);
-      CHECK(held.client.write(std::string_view("lost"), stop, error) == 0);
-      CHECK(error == std::errc::operation_canceled);
-      held.release();
-    }
-    SECTION("a close") {
-      auto writer = thrum::spawn([&] {
-        std::error_code of_write;
-        held.client.write(std::string_view("lost"), of_write);
-        return of_write;
-      });
-      held.client.close();
-      CHECK(writer.join() == std::errc::operation_canceled);
-      return;
-    }
-    held.client.write(std::string_view("kept"));
-    CHECK(read_text(held.server, 4) == "kept");
-  });
-}
-
-TEST_CASE("tls: close_write in the middle of the peer's message is told to the peer", "[tls]") {
-  with_runtime([] {
-    held_ticket held;
-    auto closing = thrum::spawn([&] { held.client.close_write(); });
+IN_RUNTIME(
+    "tls: a write in the middle of the peer's message waits for the rest, and loses nothing") {
+  held_ticket held;
+  SECTION("a plain one") {
+    auto writer = thrum::spawn([&] { return held.client.write(std::string_view("hello")); });
     held.release();
-    closing.join();
-    CHECK(held.server.read_all().empty());
-  });
+    CHECK(writer.join() == 5);
+  }
+  SECTION("one of many records, beside one who reads") {
+    auto reader = thrum::spawn([&] { return read_text(held.client, 3); });
+    auto writer = thrum::spawn([&] { return held.client.write("hello" + some_bytes(300'000)); });
+    held.release();
+    CHECK(read_text(held.server, 5) == "hello");
+    CHECK(read_text(held.server, 300'000) == some_bytes(300'000));
+    CHECK(writer.join() == 300'005);
+    held.server.write(std::string_view("abc"));
+    CHECK(reader.join() == "abc");
+    return;
+  }
+  SECTION("a buffer's flush") {
+    io::buffered_writer out(held.client);
+    out.write("hello");
+    auto writer = thrum::spawn([&] { out.flush(); });
+    held.release();
+    writer.join();
+    CHECK(out.buffered() == 0);
+  }
+  SECTION("several pieces") {
+    auto writer = thrum::spawn([&] {
+      const std::span<const std::byte> pieces[] = {std::as_bytes(std::span("hel", 3)),
+                                                   std::as_bytes(std::span("lo", 2))};
+      return held.client.write_v(pieces);
+    });
+    held.release();
+    CHECK(writer.join() == 5);
+  }
+  SECTION("one that does not wait") {
+    std::error_code error;
+    CHECK(!held.client.try_write("hello", error));
+    CHECK(!error);
+    held.release();
+    std::size_t done = 0;
+    CHECK(eventually([&] {
+      done += held.client.try_write(std::string_view("hello").substr(done)).value_or(0);
+      return done == 5;
+    }));
+  }
+  CHECK(read_text(held.server, 5) == "hello");
+}
+
+IN_RUNTIME("tls: a write that waits for the peer's message ends with its own deadline or stop") {
+  held_ticket held;
+  std::error_code error;
+  SECTION("a deadline, beside one who reads without") {
+    auto reader = thrum::spawn([&] { return read_text(held.client, 3); });
+    held.client.set_write_deadline(support::steady::now() + 20ms);
+    CHECK(held.client.write(std::string_view("lost"), error) == 0);
+    CHECK(error == thrum::errc::deadline_exceeded);
+    held.client.set_write_deadline(thrum::time_point::max());
+    held.release();
+    held.server.write(std::string_view("abc"));
+    CHECK(reader.join() == "abc");
+  }
+  SECTION("a deadline, alone") {
+    held.client.set_write_deadline(support::steady::now() + 20ms);
+    CHECK(held.client.write(std::string_view("lost"), error) == 0);
+    CHECK(error == thrum::errc::deadline_exceeded);
+    held.client.set_write_deadline(thrum::time_point::max());
+    held.release();
+  }
+  SECTION("not with a reader's deadline") {
+    held.client.set_read_deadline(support::steady::now());
+    auto writer = thrum::spawn([&] { return held.client.write(std::string_view("kept")); });
+    held.release();
+    CHECK(writer.join() == 4);
+    CHECK(read_text(held.server, 4) == "kept");
+  }
+  SECTION("a stop") {
+    thrum::context stop = thrum::context().with_timeout(20ms);
+    CHECK(held.client.write(std::string_view("lost"), stop, error) == 0);
+    CHECK(error == std::errc::operation_canceled);
+    held.release();
+  }
+  SECTION("a close") {
+    auto writer = thrum::spawn([&] {
+      std::error_code of_write;
+      held.client.write(std::string_view("lost"), of_write);
+      return of_write;
+    });
+    held.client.close();
+    CHECK(writer.join() == std::errc::operation_canceled);
+    return;
+  }
+  held.client.write(std::string_view("kept"));
+  CHECK(read_text(held.server, 4) == "kept");
+}
+
+IN_RUNTIME("tls: close_write in the middle of the peer's message is told to the peer") {
+  held_ticket held;
+  auto closing = thrum::spawn([&] { held.client.close_write(); });
+  held.release();
+  closing.join();
+  CHECK(held.server.read_all().empty());
 }

@@ -6,32 +6,17 @@
 
 #include <thrum/net/tls.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
 #include "support/net.hpp"
 #include "support/server_process.hpp"
 #include "support/shell.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 #include "tls/certificates.hpp"
 
-#include <chrono>
-#include <cstddef>
 #include <filesystem>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
-#include <vector>
 
-using namespace std::chrono_literals;
 namespace io = thrum::io;
 namespace net = thrum::net;
-using support::with_runtime;
 
 namespace {
 
@@ -164,7 +149,7 @@ void answer_http(net::tls_conn& c) {
 
 }  // namespace
 
-TEST_CASE("tls: a client of ours and openssl's server", "[tls][once]") {
+TEST_CASE("tls: a client of ours and openssl's server", "[once]") {
   if (!takes_part("openssl")) {
     return;
   }
@@ -194,7 +179,7 @@ TEST_CASE("tls: a client of ours and openssl's server", "[tls][once]") {
   }
 }
 
-TEST_CASE("tls: a server of ours and openssl's client", "[tls][once]") {
+TEST_CASE("tls: a server of ours and openssl's client", "[once]") {
   if (!takes_part("openssl")) {
     return;
   }
@@ -219,7 +204,7 @@ TEST_CASE("tls: a server of ours and openssl's client", "[tls][once]") {
   });
 }
 
-TEST_CASE("tls: a server of ours and curl", "[tls][once]") {
+TEST_CASE("tls: a server of ours and curl", "[once]") {
   if (!takes_part("curl")) {
     return;
   }
@@ -234,7 +219,7 @@ TEST_CASE("tls: a server of ours and curl", "[tls][once]") {
   });
 }
 
-TEST_CASE("tls: a client of ours and nginx", "[tls][once]") {
+TEST_CASE("tls: a client of ours and nginx", "[once]") {
   if (!takes_part("nginx")) {
     return;
   }

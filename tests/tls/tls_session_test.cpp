@@ -5,22 +5,12 @@
 
 #include <thrum/net/tls.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 #include "tls/pairs.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <string>
-#include <string_view>
-#include <system_error>
 
 #include <openssl/ssl.h>
 
-using namespace std::chrono_literals;
 namespace io = thrum::io;
 namespace net = thrum::net;
 using net::tls_conn;
@@ -29,9 +19,8 @@ using support::asking;
 using support::read_text;
 using support::serving;
 using support::some_bytes;
-using support::with_runtime;
 
-TEST_CASE("tls: a second connection of a context resumes the session of the first", "[tls]") {
+TEST_CASE("tls: a second connection of a context resumes the session of the first") {
   const auto both = [](const tls_context& client, const tls_context& server, auto talk) {
     net::listener at = net::listener::listen(support::loopback());
     auto serves = thrum::spawn([&] {
@@ -68,7 +57,7 @@ TEST_CASE("tls: a second connection of a context resumes the session of the firs
   });
 }
 
-TEST_CASE("tls: sessions of more hosts than are kept replace those used longest ago", "[tls]") {
+TEST_CASE("tls: sessions of more hosts than are kept replace those used longest ago") {
   thrum::net_detail::tls_sessions kept(2);
   const auto new_session = [] {
     ::SSL_SESSION* const made = SSL_SESSION_new();
@@ -95,73 +84,69 @@ TEST_CASE("tls: sessions of more hosts than are kept replace those used longest 
   CHECK(n == 4);
 }
 
-TEST_CASE("tls: many connections through a server that is stopped in order", "[tls]") {
-  with_runtime([] {
-    const tls_context context = tls_context::server(serving());
-    const tls_context client = tls_context::client(asking());
-    net::server serves(net::listener::listen(support::loopback()));
-    const std::string at = "localhost:" + std::to_string(serves.local().port());
-    auto accepts = thrum::spawn([&] {
-      serves.serve([&](net::conn& c) {
-        tls_conn secured = tls_conn::server(context, c);  // the server still knows the connection
-        io::copy(secured, secured);
-        secured.close_write();
-      });
+IN_RUNTIME("tls: many connections through a server that is stopped in order") {
+  const tls_context context = tls_context::server(serving());
+  const tls_context client = tls_context::client(asking());
+  net::server serves(net::listener::listen(support::loopback()));
+  const std::string at = "localhost:" + std::to_string(serves.local().port());
+  auto accepts = thrum::spawn([&] {
+    serves.serve([&](net::conn& c) {
+      tls_conn secured = tls_conn::server(context, c);  // the server still knows the connection
+      io::copy(secured, secured);
+      secured.close_write();
     });
-    const std::string bytes = some_bytes(20'000);
-    thrum::task_group group(16);
-    std::atomic<int> whole{0};
-    for (int i = 0; i < 100; ++i) {
-      group.go([&] {
-        tls_conn c = net::tls_dial(at, client, 120s);
-        auto writes = thrum::spawn([&] {
-          c.write(bytes);
-          c.close_write();
-        });
-        whole += c.read_all() == bytes ? 1 : 0;
-        writes.join();
-      });
-    }
-    group.wait();
-    CHECK(whole == 100);
-    // One that does nothing is closed when the time is up.
-    tls_conn idle = net::tls_dial(at, client, 60s);
-    serves.stop_until(support::steady::now());
-    accepts.join();
-    std::error_code error;
-    idle.read_all(error);
-    CHECK((error || idle.buffered() == 0));
   });
+  const std::string bytes = some_bytes(20'000);
+  thrum::task_group group(16);
+  std::atomic<int> whole{0};
+  for (int i = 0; i < 100; ++i) {
+    group.go([&] {
+      tls_conn c = net::tls_dial(at, client, 120s);
+      auto writes = thrum::spawn([&] {
+        c.write(bytes);
+        c.close_write();
+      });
+      whole += c.read_all() == bytes ? 1 : 0;
+      writes.join();
+    });
+  }
+  group.wait();
+  CHECK(whole == 100);
+  // One that does nothing is closed when the time is up.
+  tls_conn idle = net::tls_dial(at, client, 60s);
+  serves.stop_until(support::steady::now());
+  accepts.join();
+  std::error_code error;
+  idle.read_all(error);
+  CHECK((error || idle.buffered() == 0));
 }
 
-TEST_CASE("tls: a session of a server that is between requests ends without an error", "[tls]") {
-  with_runtime([] {
-    const tls_context context = tls_context::server(serving());
-    net::server serves(net::listener::listen(support::loopback()), {.idle_grace = 1ms});
-    auto accepts = thrum::spawn([&] {
-      serves.serve([&](net::conn& c, net::server::session& at) {
-        tls_conn secured = tls_conn::server(context, c);
-        secured.handshake();
-        char request;
-        // What came with the last request is here already, and the connection does not tell of it.
-        while (secured.buffered() != 0 || at.wait_request()) {
-          if (secured.read({&request, 1}) == 0) {
-            return;
-          }
-          secured.write(std::string_view(&request, 1));
+IN_RUNTIME("tls: a session of a server that is between requests ends without an error") {
+  const tls_context context = tls_context::server(serving());
+  net::server serves(net::listener::listen(support::loopback()), {.idle_grace = 1ms});
+  auto accepts = thrum::spawn([&] {
+    serves.serve([&](net::conn& c, net::server::session& at) {
+      tls_conn secured = tls_conn::server(context, c);
+      secured.handshake();
+      char request;
+      // What came with the last request is here already, and the connection does not tell of it.
+      while (secured.buffered() != 0 || at.wait_request()) {
+        if (secured.read({&request, 1}) == 0) {
+          return;
         }
-      });
+        secured.write(std::string_view(&request, 1));
+      }
     });
-    tls_conn c = net::tls_dial("localhost:" + std::to_string(serves.local().port()),
-                               tls_context::client(asking()), 60s);
-    c.write(std::string_view("abc"));  // three requests in one record
-    CHECK(read_text(c, 3) == "abc");
-    c.write(std::string_view("d"));
-    CHECK(read_text(c, 1) == "d");
-    serves.stop();
-    accepts.join();
-    std::error_code error;
-    CHECK(c.read_all(error).empty());
-    CHECK(!error);
   });
+  tls_conn c = net::tls_dial("localhost:" + std::to_string(serves.local().port()),
+                             tls_context::client(asking()), 60s);
+  c.write(std::string_view("abc"));  // three requests in one record
+  CHECK(read_text(c, 3) == "abc");
+  c.write(std::string_view("d"));
+  CHECK(read_text(c, 1) == "d");
+  serves.stop();
+  accepts.join();
+  std::error_code error;
+  CHECK(c.read_all(error).empty());
+  CHECK(!error);
 }

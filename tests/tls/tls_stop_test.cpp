@@ -5,22 +5,10 @@
 
 #include <thrum/net/tls.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 #include "tls/pairs.hpp"
 
-#include <chrono>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <system_error>
-
-using namespace std::chrono_literals;
 namespace net = thrum::net;
 using net::tls_context;
 using support::agreed_tls_pair;
@@ -30,48 +18,42 @@ using support::read_text;
 using support::shake;
 using support::some_bytes;
 using support::tls_pair;
-using support::with_runtime;
 
-TEST_CASE("a stop ends calls of a tls_conn, and the stream stays whole", "[tls]") {
-  with_runtime([] {
-    const auto at_once = [] { return thrum::context().with_timeout(2ms); };
-    std::error_code error;
-    char buffer[4];
-    tls_pair quiet = new_tls_pair();
-    quiet.client.handshake(at_once(), error);
-    CHECK(error == std::errc::operation_canceled);
-    CHECK_FALSE(shake(quiet.client, quiet.server).of_client);
+IN_RUNTIME("a stop ends calls of a tls_conn, and the stream stays whole") {
+  const auto at_once = [] { return thrum::context().with_timeout(2ms); };
+  std::error_code error;
+  char buffer[4];
+  tls_pair quiet = new_tls_pair();
+  quiet.client.handshake(at_once(), error);
+  CHECK(error == std::errc::operation_canceled);
+  CHECK_FALSE(shake(quiet.client, quiet.server).of_client);
 
-    tls_pair pair = agreed_tls_pair();
-    CHECK(pair.client.read(buffer, at_once(), error) == 0);
-    CHECK(error == std::errc::operation_canceled);
-    auto first = thrum::spawn([&] { return read_text(pair.client, 4); });
-    REQUIRE(support::eventually([] { return thrum::stats().waiting == 1; }));
-    CHECK(pair.client.read(buffer, at_once(), error) == 0);  // waits for its turn
-    CHECK(error == std::errc::operation_canceled);
-    pair.server.write("four", thrum::context().with_timeout(1h));
-    CHECK(first.join() == "four");
+  tls_pair pair = agreed_tls_pair();
+  CHECK(pair.client.read(buffer, at_once(), error) == 0);
+  CHECK(error == std::errc::operation_canceled);
+  auto first = thrum::spawn([&] { return read_text(pair.client, 4); });
+  REQUIRE(support::eventually([] { return thrum::stats().waiting == 1; }));
+  CHECK(pair.client.read(buffer, at_once(), error) == 0);  // waits for its turn
+  CHECK(error == std::errc::operation_canceled);
+  pair.server.write("four", thrum::context().with_timeout(1h));
+  CHECK(first.join() == "four");
 
-    const std::string much = some_bytes(std::size_t{16} << 20);
-    const std::size_t done = pair.server.write(much, at_once(), error);
-    CHECK(error == std::errc::operation_canceled);
-    auto reader = thrum::spawn([&] { return pair.client.read_all(); });
-    pair.server.write(std::string_view(much).substr(done));
-    pair.server.close_write();
-    CHECK(reader.join() == much);
-  });
+  const std::string much = some_bytes(std::size_t{16} << 20);
+  const std::size_t done = pair.server.write(much, at_once(), error);
+  CHECK(error == std::errc::operation_canceled);
+  auto reader = thrum::spawn([&] { return pair.client.read_all(); });
+  pair.server.write(std::string_view(much).substr(done));
+  pair.server.close_write();
+  CHECK(reader.join() == much);
 }
 
-TEST_CASE("tls_dial ends with its stop", "[tls]") {
-  with_runtime([] {
-    const tls_context client = tls_context::client(asking());
-    net::listener silent = net::listener::listen(support::loopback());
-    std::error_code error;
-    const std::string at = "localhost:" + std::to_string(silent.local().port());
-    CHECK(!net::tls_dial(at, client, thrum::context().with_timeout(5ms), error));
-    CHECK(error == std::errc::operation_canceled);
-    CHECK(support::error_of([&] {
-            net::tls_dial(at, client, thrum::context().with_timeout(5ms));
-          }) == std::errc::operation_canceled);
-  });
+IN_RUNTIME("tls_dial ends with its stop") {
+  const tls_context client = tls_context::client(asking());
+  net::listener silent = net::listener::listen(support::loopback());
+  std::error_code error;
+  const std::string at = "localhost:" + std::to_string(silent.local().port());
+  CHECK(!net::tls_dial(at, client, thrum::context().with_timeout(5ms), error));
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(support::error_of([&] { net::tls_dial(at, client, thrum::context().with_timeout(5ms)); }) ==
+        std::errc::operation_canceled);
 }

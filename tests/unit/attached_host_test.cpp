@@ -4,33 +4,13 @@
 // A thread of the program runs goroutines in its main loop: runtime::poll, run_for, run_until_idle.
 #include <thrum/runtime.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/hog.hpp"
-#include "support/with_runtime.hpp"
-
-#include <array>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
+#include "support/test.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::eventually;
 using support::hog_of_a_processor;
-using support::is_usage_error;
 using support::wait_until_it_runs;
-using support::with_procs;
 using clock_of_hosts = std::chrono::steady_clock;
 
 }  // namespace

@@ -4,17 +4,7 @@
 // Processors taken from calls that block, announced or not, without a signal. Go's
 // PreemptionAfterSyscall is here; loops are in preemption_test.cpp.
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-
-#include <thrum.hpp>
-
-#include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <mutex>
-#include <thread>
+#include "support/test.hpp"
 
 #if defined(_WIN32)
 #include <fcntl.h>
@@ -25,8 +15,6 @@
 #include <unistd.h>
 
 namespace {
-
-using namespace std::chrono_literals;
 
 thrum::options on_procs(unsigned procs) {
   thrum::options options;

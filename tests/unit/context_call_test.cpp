@@ -6,127 +6,95 @@
 #include <thrum/context.hpp>
 #include <thrum/testing/bubble.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
 #include "support/set_back_clock.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <stop_token>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
-using support::is_usage_error;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 using thrum::context;
 using thrum::context_call;
-using thrum::testing::bubble;
 
-TEST_CASE("after_func: the function is called once, in a goroutine of its own, when all is done") {
-  with_runtime([] {
+IN_RUNTIME("after_func: the function is called once, in a goroutine of its own, when all is done") {
+  const context root = context::background().with_cancel();
+  const context leaf = root.with_cancel();
+  const thrum::chan<thrum::goroutine_id> called(4);
+  std::atomic<int> early{0};
+  root.after_func([&, called] {
+    early += leaf.done().is_closed() ? 0 : 1;
+    called.send(thrum::this_goroutine::id());
+  });
+  const context_call kept = leaf.after_func([called] { called.send(thrum::this_goroutine::id()); });
+  thrum::this_goroutine::yield();
+  CHECK(called.size() == 0);
+  root.cancel();
+  const auto first = called.recv();
+  const auto second = called.recv();
+  CHECK(first != second);
+  CHECK(first != thrum::this_goroutine::id());
+  CHECK(second != thrum::this_goroutine::id());
+  CHECK_FALSE(kept.stop());
+  root.cancel();
+  CHECK_FALSE(called.recv_for(5ms));
+  CHECK(early == 0);
+}
+
+IN_RUNTIME("after_func: stop says whether it kept the function from running, and destroys it") {
+  const context c = context::background().with_cancel();
+  const auto held = std::make_shared<int>(0);
+  const context_call call = c.after_func([held] { ++*held; });
+  const context_call copy = call;  // NOLINT(performance-unnecessary-copy-initialization)
+  CHECK(held.use_count() == 2);
+  CHECK(copy.stop());
+  CHECK(held.use_count() == 1);
+  CHECK_FALSE(call.stop());
+  CHECK_FALSE(context_call().stop());
+  c.cancel();
+  thrum::sleep_for(2ms);
+  CHECK(*held == 0);
+  const context_call never = context::background().after_func([held] { ++*held; });
+  CHECK(never.stop());
+  CHECK(held.use_count() == 1);
+}
+
+IN_BUBBLE("after_func: the deadline calls too, though nobody looks and nobody keeps the context") {
+  const auto start = thrum::testing::now();
+  const thrum::chan<thrum::time_point> called(2);
+  const auto note = [called] { called.send(thrum::testing::now()); };
+  context::background().with_timeout(1h).with_value(1).after_func(note);
+  CHECK(called.recv() == start + 1h);
+  const context over = context::background().with_timeout(-1s);
+  CHECK_FALSE(over.after_func(note).stop());
+  CHECK(called.recv() == start + 1h);
+  const context limited = context::background().with_timeout(1h);
+  const context_call call = limited.after_func(note);
+  limited.cancel();
+  thrum::testing::wait();
+  CHECK(called.size() == 1);
+  CHECK_FALSE(call.stop());
+}
+
+IN_RUNTIME(
+    "after_func: the function of a context that has gone is called when its parent is done") {
+  const thrum::chan<int> called(3);
+  const context root = context::background().with_cancel();
+  root.with_value(1).with_cancel().after_func([called] { called.send(1); });
+  CHECK(called.size() == 0);
+  root.cancel();
+  CHECK(called.recv() == 1);
+  root.with_value(2).after_func([called] { called.send(2); });
+  CHECK(called.recv() == 2);
+}
+
+IN_RUNTIME("after_func: what can never be called is destroyed with the last context") {
+  const auto held = std::make_shared<int>(0);
+  {
     const context root = context::background().with_cancel();
-    const context leaf = root.with_cancel();
-    const thrum::chan<thrum::goroutine_id> called(4);
-    std::atomic<int> early{0};
-    root.after_func([&, called] {
-      early += leaf.done().is_closed() ? 0 : 1;
-      called.send(thrum::this_goroutine::id());
-    });
-    const context_call kept =
-        leaf.after_func([called] { called.send(thrum::this_goroutine::id()); });
-    thrum::this_goroutine::yield();
-    CHECK(called.size() == 0);
-    root.cancel();
-    const auto first = called.recv();
-    const auto second = called.recv();
-    CHECK(first != second);
-    CHECK(first != thrum::this_goroutine::id());
-    CHECK(second != thrum::this_goroutine::id());
-    CHECK_FALSE(kept.stop());
-    root.cancel();
-    CHECK_FALSE(called.recv_for(5ms));
-    CHECK(early == 0);
-  });
-}
-
-TEST_CASE("after_func: stop says whether it kept the function from running, and destroys it") {
-  with_runtime([] {
-    const context c = context::background().with_cancel();
-    const auto held = std::make_shared<int>(0);
-    const context_call call = c.after_func([held] { ++*held; });
-    const context_call copy = call;  // NOLINT(performance-unnecessary-copy-initialization)
-    CHECK(held.use_count() == 2);
-    CHECK(copy.stop());
-    CHECK(held.use_count() == 1);
-    CHECK_FALSE(call.stop());
-    CHECK_FALSE(context_call().stop());
-    c.cancel();
-    thrum::sleep_for(2ms);
-    CHECK(*held == 0);
-    const context_call never = context::background().after_func([held] { ++*held; });
-    CHECK(never.stop());
-    CHECK(held.use_count() == 1);
-  });
-}
-
-TEST_CASE("after_func: the deadline calls too, though nobody looks and nobody keeps the context") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    const thrum::chan<thrum::time_point> called(2);
-    const auto note = [called] { called.send(thrum::testing::now()); };
-    context::background().with_timeout(1h).with_value(1).after_func(note);
-    CHECK(called.recv() == start + 1h);
-    const context over = context::background().with_timeout(-1s);
-    CHECK_FALSE(over.after_func(note).stop());
-    CHECK(called.recv() == start + 1h);
-    const context limited = context::background().with_timeout(1h);
-    const context_call call = limited.after_func(note);
-    limited.cancel();
-    thrum::testing::wait();
-    CHECK(called.size() == 1);
-    CHECK_FALSE(call.stop());
-  });
-}
-
-TEST_CASE("after_func: the function of a context that has gone is called when its parent is done") {
-  with_runtime([] {
-    const thrum::chan<int> called(3);
-    const context root = context::background().with_cancel();
-    root.with_value(1).with_cancel().after_func([called] { called.send(1); });
-    CHECK(called.size() == 0);
-    root.cancel();
-    CHECK(called.recv() == 1);
-    root.with_value(2).after_func([called] { called.send(2); });
-    CHECK(called.recv() == 2);
-  });
-}
-
-TEST_CASE("after_func: what can never be called is destroyed with the last context") {
-  with_runtime([] {
-    const auto held = std::make_shared<int>(0);
-    {
-      const context root = context::background().with_cancel();
-      root.with_value(1).after_func([held] { ++*held; });
-      root.without_cancel().after_func([held] { ++*held; });
-      context::background().after_func([held] { ++*held; });
-      root.after_func([held] { ++*held; });
-      CHECK(held.use_count() == 3);
-    }
-    CHECK(held.use_count() == 1);
-    CHECK(*held == 0);
-  });
+    root.with_value(1).after_func([held] { ++*held; });
+    root.without_cancel().after_func([held] { ++*held; });
+    context::background().after_func([held] { ++*held; });
+    root.after_func([held] { ++*held; });
+    CHECK(held.use_count() == 3);
+  }
+  CHECK(held.use_count() == 1);
+  CHECK(*held == 0);
 }
 
 TEST_CASE("after_func: a foreign thread names the runtime; without one it is an error of use") {
@@ -149,68 +117,62 @@ TEST_CASE("after_func: a foreign thread names the runtime; without one it is an 
   CHECK(calls == 0);
 }
 
-TEST_CASE("after_func: of a stop and a cancel at the same time one decides, and it is true") {
-  with_runtime(with_procs(4), [] {
-    int wrong = 0;
-    for (int round = 0; round != scaled(500); ++round) {
-      const context root = context::background().with_cancel();
-      std::optional<context> child = root.with_cancel();
-      const thrum::chan<void> called(1);
-      const context_call call = child->after_func([called] { called.send(); });
-      bool stopped = false;
-      thrum::wait_group group;
-      group.go([&] { stopped = call.stop(); });
-      group.go([&] { (round % 2 == 0 ? root : *child).cancel(); });
-      group.wait();
-      if (stopped) {
-        wrong += call.stop() || called.size() != 0 ? 1 : 0;
-      } else {
-        wrong += called.recv() ? 0 : 1;
-      }
+IN_RUNTIME("after_func: of a stop and a cancel at the same time one decides, and it is true",
+           with_procs(4)) {
+  int wrong = 0;
+  for (int round = 0; round != scaled(500); ++round) {
+    const context root = context::background().with_cancel();
+    std::optional<context> child = root.with_cancel();
+    const thrum::chan<void> called(1);
+    const context_call call = child->after_func([called] { called.send(); });
+    bool stopped = false;
+    thrum::wait_group group;
+    group.go([&] { stopped = call.stop(); });
+    group.go([&] { (round % 2 == 0 ? root : *child).cancel(); });
+    group.wait();
+    if (stopped) {
+      wrong += call.stop() || called.size() != 0 ? 1 : 0;
+    } else {
+      wrong += called.recv() ? 0 : 1;
     }
-    CHECK(wrong == 0);
-  });
+  }
+  CHECK(wrong == 0);
 }
 
-TEST_CASE("after_func: of contexts that are dropped while their parent is cancelled none is lost") {
-  with_runtime(with_procs(4), [] {
-    const int rounds = scaled(300);
-    std::atomic<int> calls{0};
-    for (int round = 0; round != rounds; ++round) {
-      const context root = context::background().with_cancel();
-      std::vector<context> children;
-      for (int i = 0; i != 10; ++i) {
-        children.push_back(root.with_value(i));
-        children.back().after_func([&calls] { ++calls; });
-      }
-      thrum::wait_group group;
-      group.go([&] { children.clear(); });
-      group.go([&] { root.cancel(); });
-      group.wait();
+IN_RUNTIME("after_func: of contexts that are dropped while their parent is cancelled none is lost",
+           with_procs(4)) {
+  const int rounds = scaled(300);
+  std::atomic<int> calls{0};
+  for (int round = 0; round != rounds; ++round) {
+    const context root = context::background().with_cancel();
+    std::vector<context> children;
+    for (int i = 0; i != 10; ++i) {
+      children.push_back(root.with_value(i));
+      children.back().after_func([&calls] { ++calls; });
     }
-    CHECK(eventually([&] { return calls == rounds * 10; }));
-  });
+    thrum::wait_group group;
+    group.go([&] { children.clear(); });
+    group.go([&] { root.cancel(); });
+    group.wait();
+  }
+  CHECK(eventually([&] { return calls == rounds * 10; }));
 }
 
-TEST_CASE("after_func: a function that holds its context lets go of it once it has run") {
-  with_runtime([] {
-    const auto held = std::make_shared<int>(0);
-    {
-      const context c = context::background().with_value(held).with_timeout(1ms);
-      c.after_func([c] {});
-    }
-    CHECK(eventually([&] { return held.use_count() == 1; }));
-  });
+IN_RUNTIME("after_func: a function that holds its context lets go of it once it has run") {
+  const auto held = std::make_shared<int>(0);
+  {
+    const context c = context::background().with_value(held).with_timeout(1ms);
+    c.after_func([c] {});
+  }
+  CHECK(eventually([&] { return held.use_count() == 1; }));
 }
 
-TEST_CASE("after_func: a clock that is set back holds the call up") {
-  with_runtime([] {
-    const auto when = support::set_back_clock::soon();
-    const thrum::chan<bool> called(1);
-    context::background().with_deadline(when).after_func(
-        [called, when] { called.send(support::set_back_clock::now() >= when); });
-    CHECK(called.recv() == true);
-  });
+IN_RUNTIME("after_func: a clock that is set back holds the call up") {
+  const auto when = support::set_back_clock::soon();
+  const thrum::chan<bool> called(1);
+  context::background().with_deadline(when).after_func(
+      [called, when] { called.send(support::set_back_clock::now() >= when); });
+  CHECK(called.recv() == true);
 }
 
 TEST_CASE("a token that a foreign thread asked for first is requested at the deadline") {
@@ -312,119 +274,110 @@ void wait_for_change() {
 
 }  // namespace
 
-TEST_CASE("a context that a wait was given goes with its last handle, and leaves no timer") {
-  bubble([] {
-    SECTION("recv") {
-      const thrum::chan<int> c(0);
-      leaves_nothing([&](const context& until) { c.recv(until); }, [&] { c.send(1); });
-    }
-    SECTION("lock") {
-      thrum::mutex m;
-      m.lock();
-      leaves_nothing(
-          [&](const context& until) {
-            if (m.lock(until)) {
-              m.unlock();
-            }
-          },
-          [&] { m.unlock(); });
-    }
-    SECTION("acquire") {
-      thrum::counting_semaphore<> permits(0);
-      leaves_nothing([&](const context& until) { CHECK(permits.acquire(until)); },
-                     [&] { permits.release(); });
-    }
-    SECTION("wait of a condition_variable") { wait_for_change<thrum::condition_variable>(); }
-    SECTION("wait of a condition_variable_any") {
-      wait_for_change<thrum::condition_variable_any>();
-    }
-    SECTION("wait of a wait_group") {
-      thrum::wait_group group;
-      group.add(1);
-      leaves_nothing([&](const context& until) { CHECK(group.wait(until)); },
-                     [&] { group.done(); });
-    }
-    SECTION("sleep_for") {
-      leaves_nothing([](const context& until) { CHECK(thrum::sleep_for(1s, until)); }, [] {});
-    }
-    SECTION("select") {
-      const thrum::chan<int> c(0);
-      leaves_nothing(
-          [&](const context& until) { thrum::select(thrum::on_recv(c), thrum::on_done(until)); },
-          [&] { c.send(1); });
-    }
-    SECTION("read of a stream") {
-      thrum::io::memory_pipe pipe;
-      leaves_nothing(
-          [&](const context& until) {
-            char one[1];
-            CHECK(pipe.first.read(one, until) == 1);
-          },
-          [&] { pipe.second.write("x"); });
-    }
-    SECTION("task_group") {
-      leaves_nothing(
-          [](const context& above) {
-            thrum::task_group group(above);
-            const std::stop_token token = group.stop_token();
-            CHECK(token.stop_possible());
-            group.go([] { thrum::sleep_for(1s); });
-            group.wait();
-          },
-          [] {});
-    }
-    SECTION("a group whose member throws") {
-      leaves_nothing(
-          [](const context& above) {
-            thrum::task_group group(above);
-            const std::stop_token token = group.stop_token();
-            group.go([] { throw 1; });
-            CHECK_THROWS_AS(group.wait(), int);
-          },
-          [] {});
-    }
-    SECTION("a function that is stopped") {
-      leaves_nothing(
-          [](const context& of) {
-            const thrum::context_call call = of.after_func([] {});
-            CHECK(thrum::stats().timers == 1);
-            CHECK(call.stop());
-          },
-          [] {});
-    }
-  });
+IN_BUBBLE("a context that a wait was given goes with its last handle, and leaves no timer") {
+  SECTION("recv") {
+    const thrum::chan<int> c(0);
+    leaves_nothing([&](const context& until) { c.recv(until); }, [&] { c.send(1); });
+  }
+  SECTION("lock") {
+    thrum::mutex m;
+    m.lock();
+    leaves_nothing(
+        [&](const context& until) {
+          if (m.lock(until)) {
+            m.unlock();
+          }
+        },
+        [&] { m.unlock(); });
+  }
+  SECTION("acquire") {
+    thrum::counting_semaphore<> permits(0);
+    leaves_nothing([&](const context& until) { CHECK(permits.acquire(until)); },
+                   [&] { permits.release(); });
+  }
+  SECTION("wait of a condition_variable") { wait_for_change<thrum::condition_variable>(); }
+  SECTION("wait of a condition_variable_any") { wait_for_change<thrum::condition_variable_any>(); }
+  SECTION("wait of a wait_group") {
+    thrum::wait_group group;
+    group.add(1);
+    leaves_nothing([&](const context& until) { CHECK(group.wait(until)); }, [&] { group.done(); });
+  }
+  SECTION("sleep_for") {
+    leaves_nothing([](const context& until) { CHECK(thrum::sleep_for(1s, until)); }, [] {});
+  }
+  SECTION("select") {
+    const thrum::chan<int> c(0);
+    leaves_nothing(
+        [&](const context& until) { thrum::select(thrum::on_recv(c), thrum::on_done(until)); },
+        [&] { c.send(1); });
+  }
+  SECTION("read of a stream") {
+    thrum::io::memory_pipe pipe;
+    leaves_nothing(
+        [&](const context& until) {
+          char one[1];
+          CHECK(pipe.first.read(one, until) == 1);
+        },
+        [&] { pipe.second.write("x"); });
+  }
+  SECTION("task_group") {
+    leaves_nothing(
+        [](const context& above) {
+          thrum::task_group group(above);
+          const std::stop_token token = group.stop_token();
+          CHECK(token.stop_possible());
+          group.go([] { thrum::sleep_for(1s); });
+          group.wait();
+        },
+        [] {});
+  }
+  SECTION("a group whose member throws") {
+    leaves_nothing(
+        [](const context& above) {
+          thrum::task_group group(above);
+          const std::stop_token token = group.stop_token();
+          group.go([] { throw 1; });
+          CHECK_THROWS_AS(group.wait(), int);
+        },
+        [] {});
+  }
+  SECTION("a function that is stopped") {
+    leaves_nothing(
+        [](const context& of) {
+          const thrum::context_call call = of.after_func([] {});
+          CHECK(thrum::stats().timers == 1);
+          CHECK(call.stop());
+        },
+        [] {});
+  }
 }
 
-TEST_CASE("the deadline of a context stops a group below it without another look at the context") {
-  bubble([] {
-    const auto begin = thrum::testing::now();
-    thrum::task_group group(context::background().with_timeout(1h));
-    group.go([&] {
-      thrum::mutex m;
-      thrum::condition_variable_any changed;
-      std::unique_lock lock(m);
-      CHECK(!changed.wait(lock, group.stop_token(), [] { return false; }));
-    });
-    group.wait();
-    CHECK(thrum::testing::now() == begin + 1h);
+IN_BUBBLE("the deadline of a context stops a group below it without another look at the context") {
+  const auto begin = thrum::testing::now();
+  thrum::task_group group(context::background().with_timeout(1h));
+  group.go([&] {
+    thrum::mutex m;
+    thrum::condition_variable_any changed;
+    std::unique_lock lock(m);
+    CHECK(!changed.wait(lock, group.stop_token(), [] { return false; }));
   });
+  group.wait();
+  CHECK(thrum::testing::now() == begin + 1h);
 }
 
-TEST_CASE(
+IN_BUBBLE(
     "a token that a program asked for is watched until the deadline, and not beyond a cancel") {
-  bubble([] {
-    const std::stop_token alone = context::background().with_timeout(1h).stop_token();
-    CHECK(thrum::stats().timers == 1);
-    thrum::sleep_for(2h);
-    CHECK(alone.stop_requested());
-    const context cancelled = context::background().with_timeout(1h);
-    const std::stop_token token = cancelled.stop_token();
-    const thrum::context_call call = cancelled.after_func([] {});
-    CHECK(call.stop());
-    CHECK(thrum::stats().timers == 1);  // for the token
-    cancelled.cancel();
-    CHECK(thrum::stats().timers == 0);
-  });
+  const std::stop_token alone = context::background().with_timeout(1h).stop_token();
+  CHECK(thrum::stats().timers == 1);
+  thrum::sleep_for(2h);
+  CHECK(alone.stop_requested());
+  const context cancelled = context::background().with_timeout(1h);
+  const std::stop_token token = cancelled.stop_token();
+  const thrum::context_call call = cancelled.after_func([] {});
+  CHECK(call.stop());
+  CHECK(thrum::stats().timers == 1);  // for the token
+  cancelled.cancel();
+  CHECK(thrum::stats().timers == 0);
 }
 
 TEST_CASE("the deadline of a context is watched on when the runtime that has watched it stops") {

@@ -7,31 +7,13 @@
 // std::error_code that is no error.
 #include <thrum/context.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/races.hpp"
-#include "support/scale.hpp"
 #include "support/set_back_clock.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <ios>
-#include <memory>
-#include <stop_token>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <type_traits>
-#include <utility>
 
-using namespace std::chrono_literals;
-using support::scaled;
 using support::set_back_clock;
-using support::with_runtime;
 using support::wrong_in_races;
 using thrum::context;
 using thrum::testing::bubble;
@@ -97,22 +79,19 @@ TEST_CASE("without a cause the error is the cause, and a code that is no error i
   CHECK(follows.cause() == std::errc::operation_canceled);
 }
 
-TEST_CASE("a deadline's cause is told when it passes, and not when a cancel comes first") {
-  bubble([] {
-    const context limited = context::background().with_timeout(1s, slow_cause);
-    const context called_off = context::background().with_timeout(1s, slow_cause);
-    const context late =
-        context::background().with_deadline(thrum::testing::now() + 1s, slow_cause);
-    called_off.cancel(peer_left_cause);
-    CHECK_FALSE(limited.cause());
-    thrum::sleep_for(2s);
-    CHECK(limited.cause() == slow_cause);
-    CHECK(limited.error() == std::errc::timed_out);
-    CHECK(called_off.cause() == peer_left_cause);
-    late.cancel(peer_left_cause);  // the deadline came first, though nobody has looked
-    CHECK(late.cause() == slow_cause);
-    CHECK(late.error() == std::errc::timed_out);
-  });
+IN_BUBBLE("a deadline's cause is told when it passes, and not when a cancel comes first") {
+  const context limited = context::background().with_timeout(1s, slow_cause);
+  const context called_off = context::background().with_timeout(1s, slow_cause);
+  const context late = context::background().with_deadline(thrum::testing::now() + 1s, slow_cause);
+  called_off.cancel(peer_left_cause);
+  CHECK_FALSE(limited.cause());
+  thrum::sleep_for(2s);
+  CHECK(limited.cause() == slow_cause);
+  CHECK(limited.error() == std::errc::timed_out);
+  CHECK(called_off.cause() == peer_left_cause);
+  late.cancel(peer_left_cause);  // the deadline came first, though nobody has looked
+  CHECK(late.cause() == slow_cause);
+  CHECK(late.error() == std::errc::timed_out);
 }
 
 TEST_CASE(
@@ -139,15 +118,13 @@ TEST_CASE(
   each_order([](const context&, const context& leaf) { leaf.cancel(peer_left_cause); });
 }
 
-TEST_CASE("a deadline by another clock has its cause too") {
-  with_runtime([] {
-    const context limited =
-        context::background().with_deadline(support::set_back_clock::soon(), slow_cause);
-    const context below = limited.with_timeout(1h, peer_left_cause);
-    CHECK_FALSE(below.done().recv());
-    CHECK(below.cause() == slow_cause);
-    CHECK(limited.cause() == slow_cause);
-  });
+IN_RUNTIME("a deadline by another clock has its cause too") {
+  const context limited =
+      context::background().with_deadline(support::set_back_clock::soon(), slow_cause);
+  const context below = limited.with_timeout(1h, peer_left_cause);
+  CHECK_FALSE(below.done().recv());
+  CHECK(below.cause() == slow_cause);
+  CHECK(limited.cause() == slow_cause);
 }
 
 TEST_CASE("a deadline that has passed when the context is made has its cause") {
@@ -172,29 +149,27 @@ TEST_CASE("a look that finds a context done finds its cause, the same as each ot
         }) == 0);
 }
 
-TEST_CASE("what without_cancel gives has the values and outlasts cancellation and deadline") {
-  bubble([] {
-    const context request =
-        context::background().with_value(std::string("id")).with_timeout(1s).with_value(7);
-    const context rest = request.without_cancel();
-    const context below = rest.with_value(2L).with_timeout(1h, slow_cause);
-    CHECK_FALSE(rest.deadline());
-    CHECK(below.deadline() == thrum::testing::now() + 1h);
-    thrum::sleep_for(2s);
-    CHECK(request.cancelled());
-    CHECK_FALSE(rest.cancelled());
-    CHECK_FALSE(rest.cause());
-    CHECK_FALSE(rest.done().is_closed());
-    CHECK(*below.value<std::string>() == "id");
-    CHECK(*below.value<int>() == 7);
-    thrum::sleep_for(2h);
-    CHECK(below.cause() == slow_cause);
-    CHECK_FALSE(rest.cancelled());
-    CHECK_FALSE(request.without_cancel().cancelled());
-    rest.cancel(peer_left_cause);
-    CHECK(rest.cause() == peer_left_cause);
-    CHECK(rest.with_cancel().cause() == peer_left_cause);
-  });
+IN_BUBBLE("what without_cancel gives has the values and outlasts cancellation and deadline") {
+  const context request =
+      context::background().with_value(std::string("id")).with_timeout(1s).with_value(7);
+  const context rest = request.without_cancel();
+  const context below = rest.with_value(2L).with_timeout(1h, slow_cause);
+  CHECK_FALSE(rest.deadline());
+  CHECK(below.deadline() == thrum::testing::now() + 1h);
+  thrum::sleep_for(2s);
+  CHECK(request.cancelled());
+  CHECK_FALSE(rest.cancelled());
+  CHECK_FALSE(rest.cause());
+  CHECK_FALSE(rest.done().is_closed());
+  CHECK(*below.value<std::string>() == "id");
+  CHECK(*below.value<int>() == 7);
+  thrum::sleep_for(2h);
+  CHECK(below.cause() == slow_cause);
+  CHECK_FALSE(rest.cancelled());
+  CHECK_FALSE(request.without_cancel().cancelled());
+  rest.cancel(peer_left_cause);
+  CHECK(rest.cause() == peer_left_cause);
+  CHECK(rest.with_cancel().cause() == peer_left_cause);
 }
 
 TEST_CASE("a context that outlasts its parent keeps what it has of it, however deep it is") {
@@ -264,27 +239,25 @@ TEST_CASE("a context is done when the clock of its deadline says so, however it 
   });
 }
 
-TEST_CASE("a clock that stands holds up a context, but no earlier deadline around or below it") {
-  with_runtime([] {
-    const auto soon = hand_moved_clock::now() + 1ms;
-    const context outer = context::background().with_timeout(1h);
-    const context by_hand = outer.with_deadline(soon);
-    const context inner = by_hand.with_timeout(3ms);
-    CHECK_FALSE(inner.done().recv());
-    CHECK(inner.error() == std::errc::timed_out);
-    CHECK_FALSE(by_hand.cancelled());
-    CHECK(by_hand.deadline().value() < outer.deadline().value());
+IN_RUNTIME("a clock that stands holds up a context, but no earlier deadline around or below it") {
+  const auto soon = hand_moved_clock::now() + 1ms;
+  const context outer = context::background().with_timeout(1h);
+  const context by_hand = outer.with_deadline(soon);
+  const context inner = by_hand.with_timeout(3ms);
+  CHECK_FALSE(inner.done().recv());
+  CHECK(inner.error() == std::errc::timed_out);
+  CHECK_FALSE(by_hand.cancelled());
+  CHECK(by_hand.deadline().value() < outer.deadline().value());
 
-    const context short_outer = context::background().with_timeout(3ms);
-    const context below = short_outer.with_deadline(soon).with_cancel();
-    CHECK_FALSE(below.done().recv());
-    CHECK(short_outer.cancelled());
-    CHECK_FALSE(by_hand.cancelled());
+  const context short_outer = context::background().with_timeout(3ms);
+  const context below = short_outer.with_deadline(soon).with_cancel();
+  CHECK_FALSE(below.done().recv());
+  CHECK(short_outer.cancelled());
+  CHECK_FALSE(by_hand.cancelled());
 
-    hand_moved_clock::ticks += 1;
-    CHECK_FALSE(by_hand.done().recv());
-    CHECK(by_hand.error() == std::errc::timed_out);
-  });
+  hand_moved_clock::ticks += 1;
+  CHECK_FALSE(by_hand.done().recv());
+  CHECK(by_hand.error() == std::errc::timed_out);
 }
 
 TEST_CASE("a context that is cancelled before its clock's moment says so, and its token too") {
@@ -387,12 +360,10 @@ TEST_CASE("CauseRace: a cause is seen with the end, though the parent is cancell
         }) == 0);
 }
 
-TEST_CASE("AfterFuncCalledAsynchronously: the cancel does not wait for the function") {
-  bubble([] {
-    const context c = context::background().with_cancel();
-    const thrum::chan<void> hands(0);
-    c.after_func([hands] { hands.send(); });
-    c.cancel();  // returns before a receiver has come
-    CHECK(hands.recv());
-  });
+IN_BUBBLE("AfterFuncCalledAsynchronously: the cancel does not wait for the function") {
+  const context c = context::background().with_cancel();
+  const thrum::chan<void> hands(0);
+  c.after_func([hands] { hands.send(); });
+  c.cancel();  // returns before a receiver has come
+  CHECK(hands.recv());
 }

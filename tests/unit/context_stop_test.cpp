@@ -5,29 +5,11 @@
 
 #include <thrum/context.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/migrate.hpp"
 #include "support/process.hpp"
-#include "support/scale.hpp"
 #include "support/stop_source.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <stop_token>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::scaled;
-using support::with_runtime;
 using thrum::context;
 
 namespace {
@@ -94,127 +76,120 @@ TEST_CASE("a callback that cancels its context once more finds all below it done
   CHECK(child_was_done);
 }
 
-TEST_CASE("a callback of a context may join a goroutine that waits for a child to be done") {
-  with_runtime([] {
-    const context parent = context::background().with_cancel();
-    const context child = parent.with_cancel();
-    auto worker = thrum::spawn([child] { child.done().recv(); });
-    bool ended = false;
-    const std::stop_callback callback(parent.stop_token(),
-                                      [&] { ended = worker.wait_for(support::long_time); });
-    parent.cancel();
-    CHECK(ended);
-  });
+IN_RUNTIME("a callback of a context may join a goroutine that waits for a child to be done") {
+  const context parent = context::background().with_cancel();
+  const context child = parent.with_cancel();
+  auto worker = thrum::spawn([child] { child.done().recv(); });
+  bool ended = false;
+  const std::stop_callback callback(parent.stop_token(),
+                                    [&] { ended = worker.wait_for(support::long_time); });
+  parent.cancel();
+  CHECK(ended);
 }
 
-TEST_CASE("of several cancels of one context each returns when all below it is done") {
-  with_runtime(support::with_procs(4), [] {
-    constexpr std::size_t width = 300;
-    for (int round = 0; round != scaled(200); ++round) {
-      const context root = context::background().with_cancel();
-      const context middle = root.with_cancel();
-      std::vector<context> leaves;
-      for (std::size_t i = 0; i != width; ++i) {
-        leaves.push_back(middle.with_cancel());
-      }
-      std::atomic<int> early{0};
-      thrum::wait_group group;
-      for (const context& cancelled : {root, middle, root, middle}) {
-        group.go([&, cancelled] {
-          cancelled.cancel();
-          early += leaves.back().done().is_closed() ? 0 : 1;
-        });
-      }
-      group.wait();
-      REQUIRE(early == 0);
+IN_RUNTIME("of several cancels of one context each returns when all below it is done",
+           support::with_procs(4)) {
+  constexpr std::size_t width = 300;
+  for (int round = 0; round != scaled(200); ++round) {
+    const context root = context::background().with_cancel();
+    const context middle = root.with_cancel();
+    std::vector<context> leaves;
+    for (std::size_t i = 0; i != width; ++i) {
+      leaves.push_back(middle.with_cancel());
     }
-  });
-}
-
-TEST_CASE("a goroutine that destroys a stop_callback waits until its call has ended") {
-  with_runtime(support::with_procs(1), [] {
-    const context c = context::background().with_cancel();
-    std::atomic<bool> began{false};
-    std::atomic<bool> ended{false};
-    auto owner = thrum::spawn([&] {
-      const auto wait = [&] {
-        began = true;
-        thrum::sleep_for(20ms);
-        ended = true;
-      };
-      std::optional<std::stop_callback<decltype(wait)>> callback;
-      callback.emplace(c.stop_token(), wait);
-      const bool called = support::eventually([&] { return began.load(); });
-      thrum::blocking([&] { callback.reset(); });
-      return called && ended;
-    });
-    thrum::this_goroutine::yield();
-    c.cancel();
-    CHECK(owner.join());
-  });
-}
-
-TEST_CASE("a cancel goes on on the same thread after each callback that has waited") {
-  with_runtime(support::with_procs(4), [] {
-    const support::crowd others;
-    std::stop_source source = support::new_source();
-    const context follows = context::background().with_stop_token(source.get_token());
-    const context below = follows.with_cancel();
-    int moved = 0;
-    const auto wait = [&moved] { moved += is_moved_by_waits() ? 1 : 0; };
-    const std::stop_callback first(follows.stop_token(), wait);
-    const std::stop_callback second(below.stop_token(), wait);
-    source.request_stop();
-    const context cancelled = context::background().with_cancel();
-    const std::stop_callback third(cancelled.stop_token(), wait);
-    cancelled.cancel();
-    CHECK(moved == 0);
-  });
-}
-
-TEST_CASE("the last handle of a context may go while a callback of its token waits") {
-  with_runtime(support::with_procs(4), [] {
-    const support::crowd others;
-    for (int round = 0; round != scaled(5); ++round) {
-      std::stop_source source = support::new_source();
-      context follows = context::background().with_stop_token(source.get_token());
-      std::atomic<bool> began{false};
-      std::atomic<bool> dropped{false};
-      const std::stop_callback wait(follows.stop_token(), [&] {
-        began = true;
-        support::eventually([&] { return dropped.load(); });
-        is_moved_by_waits();
+    std::atomic<int> early{0};
+    thrum::wait_group group;
+    for (const context& cancelled : {root, middle, root, middle}) {
+      group.go([&, cancelled] {
+        cancelled.cancel();
+        early += leaves.back().done().is_closed() ? 0 : 1;
       });
-      auto requester = thrum::spawn([&source] { source.request_stop(); });
-      REQUIRE(support::eventually([&] { return began.load(); }));
-      follows = context::background();
-      dropped = true;
-      REQUIRE(requester.wait_for(support::long_time));
-      requester.join();
     }
-  });
+    group.wait();
+    REQUIRE(early == 0);
+  }
 }
 
-TEST_CASE(
-    "the stop_token of a context that is done is requested, also if first asked for meanwhile") {
-  with_runtime(support::with_procs(4), [] {
-    std::atomic<int> late{0};
-    for (int round = 0; round != scaled(500); ++round) {
-      const context c = context::background().with_cancel();
-      thrum::wait_group group;
-      for (int i = 0; i != 3; ++i) {
-        group.go([&late, c, i] {
-          if (i == 0) {
-            c.cancel();
-          }
-          const std::stop_token token = c.stop_token();
-          late += i == 0 && !token.stop_requested() ? 1 : 0;
-        });
-      }
-      group.wait();
-    }
-    CHECK(late == 0);
+IN_RUNTIME("a goroutine that destroys a stop_callback waits until its call has ended",
+           support::with_procs(1)) {
+  const context c = context::background().with_cancel();
+  std::atomic<bool> began{false};
+  std::atomic<bool> ended{false};
+  auto owner = thrum::spawn([&] {
+    const auto wait = [&] {
+      began = true;
+      thrum::sleep_for(20ms);
+      ended = true;
+    };
+    std::optional<std::stop_callback<decltype(wait)>> callback;
+    callback.emplace(c.stop_token(), wait);
+    const bool called = support::eventually([&] { return began.load(); });
+    thrum::blocking([&] { callback.reset(); });
+    return called && ended;
   });
+  thrum::this_goroutine::yield();
+  c.cancel();
+  CHECK(owner.join());
+}
+
+IN_RUNTIME("a cancel goes on on the same thread after each callback that has waited",
+           support::with_procs(4)) {
+  const support::crowd others;
+  std::stop_source source = support::new_source();
+  const context follows = context::background().with_stop_token(source.get_token());
+  const context below = follows.with_cancel();
+  int moved = 0;
+  const auto wait = [&moved] { moved += is_moved_by_waits() ? 1 : 0; };
+  const std::stop_callback first(follows.stop_token(), wait);
+  const std::stop_callback second(below.stop_token(), wait);
+  source.request_stop();
+  const context cancelled = context::background().with_cancel();
+  const std::stop_callback third(cancelled.stop_token(), wait);
+  cancelled.cancel();
+  CHECK(moved == 0);
+}
+
+IN_RUNTIME("the last handle of a context may go while a callback of its token waits",
+           support::with_procs(4)) {
+  const support::crowd others;
+  for (int round = 0; round != scaled(5); ++round) {
+    std::stop_source source = support::new_source();
+    context follows = context::background().with_stop_token(source.get_token());
+    std::atomic<bool> began{false};
+    std::atomic<bool> dropped{false};
+    const std::stop_callback wait(follows.stop_token(), [&] {
+      began = true;
+      support::eventually([&] { return dropped.load(); });
+      is_moved_by_waits();
+    });
+    auto requester = thrum::spawn([&source] { source.request_stop(); });
+    REQUIRE(support::eventually([&] { return began.load(); }));
+    follows = context::background();
+    dropped = true;
+    REQUIRE(requester.wait_for(support::long_time));
+    requester.join();
+  }
+}
+
+IN_RUNTIME(
+    "the stop_token of a context that is done is requested, also if first asked for meanwhile",
+    support::with_procs(4)) {
+  std::atomic<int> late{0};
+  for (int round = 0; round != scaled(500); ++round) {
+    const context c = context::background().with_cancel();
+    thrum::wait_group group;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&late, c, i] {
+        if (i == 0) {
+          c.cancel();
+        }
+        const std::stop_token token = c.stop_token();
+        late += i == 0 && !token.stop_requested() ? 1 : 0;
+      });
+    }
+    group.wait();
+  }
+  CHECK(late == 0);
 }
 
 TEST_CASE("a thread that asks for a token while another cancels calls no callbacks") {
@@ -261,25 +236,23 @@ TEST_CASE("a context whose deadline is watched for its token goes with the runti
   CHECK(value.expired());
 }
 
-TEST_CASE("the owner of a context may go as soon as it is done") {
-  with_runtime([] {
-    const thrum::chan<void> ended(1);
-    const int rounds = scaled(2'000);
-    int requested = 0;
-    int refused = 0;
-    for (int i = 0; i != rounds; ++i) {
-      {
-        const context c = context::background().with_cancel();
-        thrum::go([&c, ended] {
-          c.cancel();
-          ended.send();
-        });
-        refused += c.done().recv() ? 0 : 1;  // closed, not sent to
-        requested += c.error() ? 1 : 0;
-      }
-      ended.recv();
+IN_RUNTIME("the owner of a context may go as soon as it is done") {
+  const thrum::chan<void> ended(1);
+  const int rounds = scaled(2'000);
+  int requested = 0;
+  int refused = 0;
+  for (int i = 0; i != rounds; ++i) {
+    {
+      const context c = context::background().with_cancel();
+      thrum::go([&c, ended] {
+        c.cancel();
+        ended.send();
+      });
+      refused += c.done().recv() ? 0 : 1;  // closed, not sent to
+      requested += c.error() ? 1 : 0;
     }
-    CHECK(refused == rounds);
-    CHECK(requested == rounds);
-  });
+    ended.recv();
+  }
+  CHECK(refused == rounds);
+  CHECK(requested == rounds);
 }

@@ -3,33 +3,9 @@
 
 #include <thrum/context.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::is_usage_error;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 using thrum::context;
-using thrum::testing::bubble;
 
 TEST_CASE("Background: it is never done, has no deadline and no values") {
   const context background = context::background();
@@ -69,37 +45,33 @@ TEST_CASE("WithCancelCanceledParent: what is derived from a cancelled context is
   CHECK(root.with_timeout(-1s).error() == std::errc::operation_canceled);
 }
 
-TEST_CASE(
+IN_BUBBLE(
     "Deadline: a context is done at its deadline, for callers that ask and callers that wait") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    const context limited = context::background().with_timeout(1s);
-    CHECK(limited.deadline() == start + 1s);
-    CHECK_FALSE(limited.cancelled());
-    CHECK_FALSE(limited.done().recv());
-    CHECK(thrum::testing::now() == start + 1s);
-    CHECK(limited.error() == std::errc::timed_out);
-    const context at = context::background().with_deadline(start + 5s);
-    thrum::sleep_for(4s);
-    CHECK(at.error() == std::errc::timed_out);
-    CHECK(at.done().is_closed());
-  });
+  const auto start = thrum::testing::now();
+  const context limited = context::background().with_timeout(1s);
+  CHECK(limited.deadline() == start + 1s);
+  CHECK_FALSE(limited.cancelled());
+  CHECK_FALSE(limited.done().recv());
+  CHECK(thrum::testing::now() == start + 1s);
+  CHECK(limited.error() == std::errc::timed_out);
+  const context at = context::background().with_deadline(start + 5s);
+  thrum::sleep_for(4s);
+  CHECK(at.error() == std::errc::timed_out);
+  CHECK(at.done().is_closed());
 }
 
-TEST_CASE("a context takes the earlier deadline of its parent, and not a later one") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    const context outer = context::background().with_timeout(2s);
-    const context later = outer.with_timeout(1h);
-    const context earlier = outer.with_timeout(1s);
-    CHECK(later.deadline() == start + 2s);
-    CHECK(earlier.deadline() == start + 1s);
-    CHECK_FALSE(earlier.done().recv());
-    CHECK(thrum::testing::now() == start + 1s);
-    CHECK_FALSE(later.done().recv());
-    CHECK(thrum::testing::now() == start + 2s);
-    CHECK(outer.error() == std::errc::timed_out);
-  });
+IN_BUBBLE("a context takes the earlier deadline of its parent, and not a later one") {
+  const auto start = thrum::testing::now();
+  const context outer = context::background().with_timeout(2s);
+  const context later = outer.with_timeout(1h);
+  const context earlier = outer.with_timeout(1s);
+  CHECK(later.deadline() == start + 2s);
+  CHECK(earlier.deadline() == start + 1s);
+  CHECK_FALSE(earlier.done().recv());
+  CHECK(thrum::testing::now() == start + 1s);
+  CHECK_FALSE(later.done().recv());
+  CHECK(thrum::testing::now() == start + 2s);
+  CHECK(outer.error() == std::errc::timed_out);
 }
 
 TEST_CASE("a deadline that has passed ends a context at once") {
@@ -110,17 +82,15 @@ TEST_CASE("a deadline that has passed ends a context at once") {
   CHECK_FALSE(context::background().with_timeout(std::chrono::hours::max()).deadline());
 }
 
-TEST_CASE("CanceledTimeout: a context that is cancelled before its deadline keeps that cause") {
-  bubble([] {
-    const context limited = context::background().with_timeout(1s);
-    limited.cancel();
-    thrum::sleep_for(1h);
-    CHECK(limited.error() == std::errc::operation_canceled);
-    const context late = context::background().with_timeout(1s);
-    thrum::sleep_for(2s);
-    late.cancel();
-    CHECK(late.error() == std::errc::timed_out);
-  });
+IN_BUBBLE("CanceledTimeout: a context that is cancelled before its deadline keeps that cause") {
+  const context limited = context::background().with_timeout(1s);
+  limited.cancel();
+  thrum::sleep_for(1h);
+  CHECK(limited.error() == std::errc::operation_canceled);
+  const context late = context::background().with_timeout(1s);
+  thrum::sleep_for(2s);
+  late.cancel();
+  CHECK(late.error() == std::errc::timed_out);
 }
 
 TEST_CASE("Values: the nearest value of a type is found, from any descendant") {
@@ -189,45 +159,41 @@ TEST_CASE("ChildFinishesFirst: children that go leave nothing behind in a parent
   CHECK(last.cancelled());
 }
 
-TEST_CASE("a select ends when its context is done, by cancel or by time") {
-  bubble([] {
-    const thrum::chan<int> never(0);
-    const context limited = context::background().with_timeout(1s);
-    bool told = false;
-    CHECK(thrum::select(thrum::on_recv(never), thrum::on_done(limited, [&] { told = true; })) == 1);
-    CHECK(told);
-    const context cancelled = context::background().with_cancel();
-    thrum::go([cancelled] {
-      thrum::sleep_for(1s);
-      cancelled.cancel();
-    });
-    CHECK(thrum::select(thrum::on_recv(never), thrum::on_done(cancelled)) == 1);
-    CHECK(thrum::select(thrum::on_done(context::background()), thrum::on_timeout(1s)) == 1);
+IN_BUBBLE("a select ends when its context is done, by cancel or by time") {
+  const thrum::chan<int> never(0);
+  const context limited = context::background().with_timeout(1s);
+  bool told = false;
+  CHECK(thrum::select(thrum::on_recv(never), thrum::on_done(limited, [&] { told = true; })) == 1);
+  CHECK(told);
+  const context cancelled = context::background().with_cancel();
+  thrum::go([cancelled] {
+    thrum::sleep_for(1s);
+    cancelled.cancel();
   });
+  CHECK(thrum::select(thrum::on_recv(never), thrum::on_done(cancelled)) == 1);
+  CHECK(thrum::select(thrum::on_done(context::background()), thrum::on_timeout(1s)) == 1);
 }
 
-TEST_CASE("the stop_token of a context is requested when the context is done") {
-  bubble([] {
-    const context a = context::background().with_cancel();
-    const context b = a.with_cancel();
-    const std::stop_token token = b.stop_token();
-    CHECK(token.stop_possible());
-    CHECK_FALSE(token.stop_requested());
-    CHECK(b.stop_token() == token);
-    a.cancel();
-    CHECK(token.stop_requested());
-    CHECK(b.with_cancel().stop_token().stop_requested());
+IN_BUBBLE("the stop_token of a context is requested when the context is done") {
+  const context a = context::background().with_cancel();
+  const context b = a.with_cancel();
+  const std::stop_token token = b.stop_token();
+  CHECK(token.stop_possible());
+  CHECK_FALSE(token.stop_requested());
+  CHECK(b.stop_token() == token);
+  a.cancel();
+  CHECK(token.stop_requested());
+  CHECK(b.with_cancel().stop_token().stop_requested());
 
-    const context limited = context::background().with_timeout(1s);
-    const std::stop_token timed = limited.stop_token();
-    thrum::sleep_for(999ms);
-    thrum::testing::wait();
-    CHECK_FALSE(timed.stop_requested());
-    thrum::sleep_for(1ms);
-    thrum::testing::wait();
-    CHECK(timed.stop_requested());
-    CHECK(limited.error() == std::errc::timed_out);
-  });
+  const context limited = context::background().with_timeout(1s);
+  const std::stop_token timed = limited.stop_token();
+  thrum::sleep_for(999ms);
+  thrum::testing::wait();
+  CHECK_FALSE(timed.stop_requested());
+  thrum::sleep_for(1ms);
+  thrum::testing::wait();
+  CHECK(timed.stop_requested());
+  CHECK(limited.error() == std::errc::timed_out);
 }
 
 TEST_CASE("a context follows a stop_token that it is given, requested before or after") {
@@ -241,139 +207,128 @@ TEST_CASE("a context follows a stop_token that it is given, requested before or 
   CHECK(context::background().with_stop_token(source.get_token()).cancelled());
 }
 
-TEST_CASE("a context and a stop_token that are bridged both ways do not chase each other") {
-  with_runtime([] {
+IN_RUNTIME("a context and a stop_token that are bridged both ways do not chase each other") {
+  const context root = context::background().with_cancel();
+  const context again = context::background().with_stop_token(root.stop_token());
+  const std::stop_token token = again.stop_token();
+  root.cancel();
+  CHECK(again.cancelled());
+  CHECK(token.stop_requested());
+}
+
+IN_RUNTIME("a tree a hundred thousand deep is cancelled and freed without deep recursion") {
+  const context top = context::background().with_cancel();
+  context deep = top;
+  for (int i = 0; i != scaled(100'000); ++i) {
+    deep = deep.with_cancel();
+  }
+  top.cancel();
+  CHECK(deep.cancelled());
+}
+
+IN_RUNTIME(
+    "SimultaneousCancels: a tree that is cancelled everywhere at once is cancelled everywhere",
+    with_procs(4)) {
+  for (int round = 0; round != scaled(50); ++round) {
+    std::vector<context> tree{context::background().with_cancel()};
+    for (std::size_t i = 1; i != 100; ++i) {
+      tree.push_back(tree[(i - 1) / 3].with_cancel());
+    }
+    std::atomic<std::size_t> told{0};
+    thrum::wait_group group;
+    for (std::size_t i = 0; i != tree.size(); ++i) {
+      group.go([c = tree[(i * 37) % tree.size()]] { c.cancel(); });
+      group.go([&told, c = tree[i]] { told += c.done().recv() ? 0 : 1; });
+    }
+    group.wait();
+    REQUIRE(told == tree.size());
+    for (const context& c : tree) {
+      REQUIRE(c.error() == std::errc::operation_canceled);
+    }
+  }
+}
+
+IN_RUNTIME("InterlockedCancels: a goroutine that sees a parent done may cancel its child",
+           with_procs(4)) {
+  const context parent = context::background().with_cancel();
+  const context child = parent.with_cancel();
+  auto watcher = thrum::spawn([=] {
+    parent.done().recv();
+    child.cancel();
+  });
+  parent.cancel();
+  CHECK_FALSE(child.done().recv());
+  watcher.join();
+}
+
+IN_RUNTIME("ContextErrDoneRace: a context with an error has done closed, and the other way round",
+           with_procs(4)) {
+  for (int i = 0; i != scaled(2'000); ++i) {
+    const context c = context::background().with_cancel();
+    auto canceller = thrum::spawn([c] { c.cancel(); });
+    while (!c.error()) {
+      if (c.done().is_closed()) {
+        CHECK(c.error());
+        break;
+      }
+      thrum::this_goroutine::preemption_point();
+    }
+    CHECK(c.done().is_closed());
+    canceller.join();
+  }
+}
+
+IN_RUNTIME("contexts that are derived, dropped and cancelled at the same time stay sound",
+           with_procs(4)) {
+  for (int round = 0; round != scaled(200); ++round) {
     const context root = context::background().with_cancel();
-    const context again = context::background().with_stop_token(root.stop_token());
-    const std::stop_token token = again.stop_token();
-    root.cancel();
-    CHECK(again.cancelled());
-    CHECK(token.stop_requested());
-  });
-}
-
-TEST_CASE("a tree a hundred thousand deep is cancelled and freed without deep recursion") {
-  with_runtime([] {
-    const context top = context::background().with_cancel();
-    context deep = top;
-    for (int i = 0; i != scaled(100'000); ++i) {
-      deep = deep.with_cancel();
-    }
-    top.cancel();
-    CHECK(deep.cancelled());
-  });
-}
-
-TEST_CASE(
-    "SimultaneousCancels: a tree that is cancelled everywhere at once is cancelled everywhere") {
-  with_runtime(with_procs(4), [] {
-    for (int round = 0; round != scaled(50); ++round) {
-      std::vector<context> tree{context::background().with_cancel()};
-      for (std::size_t i = 1; i != 100; ++i) {
-        tree.push_back(tree[(i - 1) / 3].with_cancel());
-      }
-      std::atomic<std::size_t> told{0};
-      thrum::wait_group group;
-      for (std::size_t i = 0; i != tree.size(); ++i) {
-        group.go([c = tree[(i * 37) % tree.size()]] { c.cancel(); });
-        group.go([&told, c = tree[i]] { told += c.done().recv() ? 0 : 1; });
-      }
-      group.wait();
-      REQUIRE(told == tree.size());
-      for (const context& c : tree) {
-        REQUIRE(c.error() == std::errc::operation_canceled);
-      }
-    }
-  });
-}
-
-TEST_CASE("InterlockedCancels: a goroutine that sees a parent done may cancel its child") {
-  with_runtime(with_procs(4), [] {
-    const context parent = context::background().with_cancel();
-    const context child = parent.with_cancel();
-    auto watcher = thrum::spawn([=] {
-      parent.done().recv();
-      child.cancel();
-    });
-    parent.cancel();
-    CHECK_FALSE(child.done().recv());
-    watcher.join();
-  });
-}
-
-TEST_CASE("ContextErrDoneRace: a context with an error has done closed, and the other way round") {
-  with_runtime(with_procs(4), [] {
-    for (int i = 0; i != scaled(2'000); ++i) {
-      const context c = context::background().with_cancel();
-      auto canceller = thrum::spawn([c] { c.cancel(); });
-      while (!c.error()) {
-        if (c.done().is_closed()) {
-          CHECK(c.error());
-          break;
-        }
-        thrum::this_goroutine::preemption_point();
-      }
-      CHECK(c.done().is_closed());
-      canceller.join();
-    }
-  });
-}
-
-TEST_CASE("contexts that are derived, dropped and cancelled at the same time stay sound") {
-  with_runtime(with_procs(4), [] {
-    for (int round = 0; round != scaled(200); ++round) {
-      const context root = context::background().with_cancel();
-      thrum::wait_group group;
-      for (int k = 0; k != 4; ++k) {
-        group.go([root, k] {
-          for (int i = 0; i != 20; ++i) {
-            context child = root.with_cancel();
-            const context below = child.with_timeout(std::chrono::microseconds(i));
-            if (k == 0) {
-              child.cancel();
-            }
-            child = context::background();
-            (void)below.cancelled();
+    thrum::wait_group group;
+    for (int k = 0; k != 4; ++k) {
+      group.go([root, k] {
+        for (int i = 0; i != 20; ++i) {
+          context child = root.with_cancel();
+          const context below = child.with_timeout(std::chrono::microseconds(i));
+          if (k == 0) {
+            child.cancel();
           }
-        });
-      }
-      group.go([root] { root.cancel(); });
-      group.wait();
-      CHECK(root.cancelled());
+          child = context::background();
+          (void)below.cancelled();
+        }
+      });
     }
-  });
+    group.go([root] { root.cancel(); });
+    group.wait();
+    CHECK(root.cancelled());
+  }
 }
 
-TEST_CASE("ParentFinishesChild: a parent that is cancelled ends all kinds of children, once") {
-  bubble([] {
+IN_BUBBLE("ParentFinishesChild: a parent that is cancelled ends all kinds of children, once") {
+  const context parent = context::background().with_cancel();
+  const context plain = parent.with_cancel();
+  const context value = parent.with_value(1);
+  const context timed = value.with_timeout(1h);
+  parent.cancel();
+  for (const context& child : {plain, value, timed}) {
+    CHECK_FALSE(child.done().recv());
+    CHECK(child.error() == std::errc::operation_canceled);
+  }
+  thrum::sleep_for(2h);
+  CHECK(timed.error() == std::errc::operation_canceled);
+  CHECK(parent.with_cancel().error() == std::errc::operation_canceled);
+}
+
+IN_RUNTIME(
+    "WithCancelSimultaneouslyCanceledParent: a child that is made meanwhile is cancelled too",
+    with_procs(4)) {
+  std::atomic<int> left{0};
+  for (int round = 0; round != scaled(500); ++round) {
     const context parent = context::background().with_cancel();
-    const context plain = parent.with_cancel();
-    const context value = parent.with_value(1);
-    const context timed = value.with_timeout(1h);
-    parent.cancel();
-    for (const context& child : {plain, value, timed}) {
-      CHECK_FALSE(child.done().recv());
-      CHECK(child.error() == std::errc::operation_canceled);
-    }
-    thrum::sleep_for(2h);
-    CHECK(timed.error() == std::errc::operation_canceled);
-    CHECK(parent.with_cancel().error() == std::errc::operation_canceled);
-  });
-}
-
-TEST_CASE(
-    "WithCancelSimultaneouslyCanceledParent: a child that is made meanwhile is cancelled too") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<int> left{0};
-    for (int round = 0; round != scaled(500); ++round) {
-      const context parent = context::background().with_cancel();
-      auto canceller = thrum::spawn([parent] { parent.cancel(); });
-      const context child = parent.with_cancel();
-      canceller.join();
-      left += child.cancelled() ? 0 : 1;
-    }
-    CHECK(left == 0);
-  });
+    auto canceller = thrum::spawn([parent] { parent.cancel(); });
+    const context child = parent.with_cancel();
+    canceller.join();
+    left += child.cancelled() ? 0 : 1;
+  }
+  CHECK(left == 0);
 }
 
 TEST_CASE("LayersCancel: random stacks of contexts end all together when one is cancelled") {
@@ -396,33 +351,31 @@ TEST_CASE("LayersCancel: random stacks of contexts end all together when one is 
   }
 }
 
-TEST_CASE("LayersTimeout: random stacks of contexts end all together, at the earliest deadline") {
-  bubble([] {
-    thrum::base::random random(11);
-    for (int round = 0; round != scaled(20); ++round) {
-      const auto start = thrum::testing::now();
-      context c = context::background();
-      std::chrono::milliseconds earliest = 24h;
-      int values = 0;
-      for (int layer = 0; layer != 30; ++layer) {
-        switch (random.below(3)) {
-          case 0: c = c.with_cancel(); break;
-          case 1: c = c.with_value(++values); break;
-          default: {
-            const std::chrono::milliseconds time(1 + random.below(1000));
-            earliest = std::min(earliest, time);
-            c = c.with_timeout(time);
-          }
+IN_BUBBLE("LayersTimeout: random stacks of contexts end all together, at the earliest deadline") {
+  thrum::base::random random(11);
+  for (int round = 0; round != scaled(20); ++round) {
+    const auto start = thrum::testing::now();
+    context c = context::background();
+    std::chrono::milliseconds earliest = 24h;
+    int values = 0;
+    for (int layer = 0; layer != 30; ++layer) {
+      switch (random.below(3)) {
+        case 0: c = c.with_cancel(); break;
+        case 1: c = c.with_value(++values); break;
+        default: {
+          const std::chrono::milliseconds time(1 + random.below(1000));
+          earliest = std::min(earliest, time);
+          c = c.with_timeout(time);
         }
       }
-      c = c.with_timeout(24h);
-      CHECK_FALSE(c.cancelled());
-      CHECK((values == 0 || *c.value<int>() == values));
-      CHECK_FALSE(c.done().recv());
-      CHECK(thrum::testing::now() - start == earliest);
-      CHECK(c.error() == std::errc::timed_out);
     }
-  });
+    c = c.with_timeout(24h);
+    CHECK_FALSE(c.cancelled());
+    CHECK((values == 0 || *c.value<int>() == values));
+    CHECK_FALSE(c.done().recv());
+    CHECK(thrum::testing::now() - start == earliest);
+    CHECK(c.error() == std::errc::timed_out);
+  }
 }
 
 TEST_CASE("foreign threads make, wait for and cancel contexts without a runtime") {

@@ -3,23 +3,12 @@
 //
 // The code of a deadline that has passed, and that every operation with one fails with it.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/commands.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <span>
-#include <string>
-#include <system_error>
-
-using namespace std::chrono_literals;
-using support::error_of;
 using support::loopback;
 using support::steady;
-using support::with_runtime;
 using thrum::errc;
 
 namespace {
@@ -95,20 +84,16 @@ TEST_CASE("reading, writing, accepting and receiving fail with deadline_exceeded
   with_runtime(check);
 }
 
-TEST_CASE("a dial that takes too long fails with deadline_exceeded, not with the system's code") {
-  with_runtime([] {
-    const support::black_hole nobody;
-    CHECK(error_of([&] { thrum::net::dial(nobody.where(), 5ms); }) == errc::deadline_exceeded);
-    CHECK(error_of([&] { thrum::net::dial(nobody.where(), -1ms); }) == errc::deadline_exceeded);
-  });
+IN_RUNTIME("a dial that takes too long fails with deadline_exceeded, not with the system's code") {
+  const support::black_hole nobody;
+  CHECK(error_of([&] { thrum::net::dial(nobody.where(), 5ms); }) == errc::deadline_exceeded);
+  CHECK(error_of([&] { thrum::net::dial(nobody.where(), -1ms); }) == errc::deadline_exceeded);
 }
 
-TEST_CASE("waiting for a process that runs on fails with deadline_exceeded") {
-  with_runtime([] {
-    auto child =
-        thrum::io::process::spawn(support::words_that_wait(), {.in = thrum::io::redirect::pipe()});
-    std::error_code error;
-    child.wait_for(1ms, error);
-    CHECK(error == errc::deadline_exceeded);
-  });
+IN_RUNTIME("waiting for a process that runs on fails with deadline_exceeded") {
+  auto child =
+      thrum::io::process::spawn(support::words_that_wait(), {.in = thrum::io::redirect::pipe()});
+  std::error_code error;
+  child.wait_for(1ms, error);
+  CHECK(error == errc::deadline_exceeded);
 }

@@ -4,23 +4,10 @@
 // The C++ runtime keeps the exceptions that are being handled per thread; a goroutine that parks
 // inside a catch block, or in a destructor while the stack unwinds, must take its own along.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/migrate.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <exception>
-#include <stdexcept>
-#include <string>
-#include <thread>
-
-using support::scaled;
-using support::with_runtime;
 
 namespace {
 
@@ -60,70 +47,64 @@ std::string what_is_handled() {
 
 }  // namespace
 
-TEST_CASE("a goroutine parked inside catch finds its own exception again") {
-  with_runtime([] {
-    std::atomic<int> mistakes{0};
-    const thrum::chan<void> ring(0);
-    in_twenty_goroutines(support::affordable_migrations(scaled(200, 20)), [&](int g, int i) {
-      const std::string mine = std::to_string(g) + "/" + std::to_string(i);
-      try {
-        throw std::runtime_error(mine);
-      } catch (const std::runtime_error& error) {
-        wait_somehow(g + i, ring);
-        mistakes += error.what() == mine ? 0 : 1;
-        mistakes += what_is_handled() == mine ? 0 : 1;
-      }
-      mistakes += std::current_exception() == nullptr ? 0 : 1;
-      mistakes += std::uncaught_exceptions() == 0 ? 0 : 1;
-    });
-    CHECK(mistakes == 0);
+IN_RUNTIME("a goroutine parked inside catch finds its own exception again") {
+  std::atomic<int> mistakes{0};
+  const thrum::chan<void> ring(0);
+  in_twenty_goroutines(support::affordable_migrations(scaled(200, 20)), [&](int g, int i) {
+    const std::string mine = std::to_string(g) + "/" + std::to_string(i);
+    try {
+      throw std::runtime_error(mine);
+    } catch (const std::runtime_error& error) {
+      wait_somehow(g + i, ring);
+      mistakes += error.what() == mine ? 0 : 1;
+      mistakes += what_is_handled() == mine ? 0 : 1;
+    }
+    mistakes += std::current_exception() == nullptr ? 0 : 1;
+    mistakes += std::uncaught_exceptions() == 0 ? 0 : 1;
   });
+  CHECK(mistakes == 0);
 }
 
-TEST_CASE("an exception is rethrown from inside catch after a migration") {
-  with_runtime([] {
-    const support::crowd crowd;
-    for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
-      std::string caught;
-      bool has_moved = false;
+IN_RUNTIME("an exception is rethrown from inside catch after a migration") {
+  const support::crowd crowd;
+  for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
+    std::string caught;
+    bool has_moved = false;
+    try {
       try {
-        try {
-          throw std::out_of_range("carried along " + std::to_string(i));
-        } catch (const std::exception&) {
-          has_moved = support::migrate();
-          throw;
-        }
-      } catch (const std::out_of_range& error) {
-        caught = error.what();
+        throw std::out_of_range("carried along " + std::to_string(i));
+      } catch (const std::exception&) {
+        has_moved = support::migrate();
+        throw;
       }
-      REQUIRE(has_moved);
-      REQUIRE(caught == "carried along " + std::to_string(i));
-      REQUIRE(std::current_exception() == nullptr);
+    } catch (const std::out_of_range& error) {
+      caught = error.what();
+    }
+    REQUIRE(has_moved);
+    REQUIRE(caught == "carried along " + std::to_string(i));
+    REQUIRE(std::current_exception() == nullptr);
+  }
+}
+
+IN_RUNTIME("nested catch blocks of a goroutine unwind in order though each parks") {
+  std::atomic<int> mistakes{0};
+  const thrum::chan<void> ring(0);
+  in_twenty_goroutines(support::affordable_migrations(scaled(100, 10)), [&](int g, int i) {
+    try {
+      throw std::runtime_error("outer");
+    } catch (...) {
+      wait_somehow(g + i, ring);
+      try {
+        throw std::logic_error("inner");
+      } catch (...) {
+        wait_somehow(g + i + 1, ring);
+        mistakes += what_is_handled() == "inner" ? 0 : 1;
+      }
+      wait_somehow(g + i + 2, ring);
+      mistakes += what_is_handled() == "outer" ? 0 : 1;
     }
   });
-}
-
-TEST_CASE("nested catch blocks of a goroutine unwind in order though each parks") {
-  with_runtime([] {
-    std::atomic<int> mistakes{0};
-    const thrum::chan<void> ring(0);
-    in_twenty_goroutines(support::affordable_migrations(scaled(100, 10)), [&](int g, int i) {
-      try {
-        throw std::runtime_error("outer");
-      } catch (...) {
-        wait_somehow(g + i, ring);
-        try {
-          throw std::logic_error("inner");
-        } catch (...) {
-          wait_somehow(g + i + 1, ring);
-          mistakes += what_is_handled() == "inner" ? 0 : 1;
-        }
-        wait_somehow(g + i + 2, ring);
-        mistakes += what_is_handled() == "outer" ? 0 : 1;
-      }
-    });
-    CHECK(mistakes == 0);
-  });
+  CHECK(mistakes == 0);
 }
 
 namespace {
@@ -149,23 +130,21 @@ struct parks_at_end {
 
 }  // namespace
 
-TEST_CASE("destructors park while an exception unwinds, and it arrives") {
-  with_runtime([] {
-    std::atomic<int> mistakes{0};
-    std::atomic<int> arrived{0};
-    const int rounds = support::affordable_migrations(scaled(100, 10));
-    in_twenty_goroutines(rounds, [&](int g, int i) {
-      try {
-        const parks_at_end a{mistakes, g + i};
-        const parks_at_end b{mistakes, g - i};
-        throw std::runtime_error("through");
-      } catch (const std::runtime_error&) {
-        ++arrived;
-      }
-    });
-    CHECK(mistakes == 0);
-    CHECK(arrived == 20 * rounds);
+IN_RUNTIME("destructors park while an exception unwinds, and it arrives") {
+  std::atomic<int> mistakes{0};
+  std::atomic<int> arrived{0};
+  const int rounds = support::affordable_migrations(scaled(100, 10));
+  in_twenty_goroutines(rounds, [&](int g, int i) {
+    try {
+      const parks_at_end a{mistakes, g + i};
+      const parks_at_end b{mistakes, g - i};
+      throw std::runtime_error("through");
+    } catch (const std::runtime_error&) {
+      ++arrived;
+    }
   });
+  CHECK(mistakes == 0);
+  CHECK(arrived == 20 * rounds);
 }
 
 TEST_CASE("an exception pointer is thrown on another goroutine while its first handler waits") {
@@ -200,17 +179,15 @@ TEST_CASE("an exception pointer is thrown on another goroutine while its first h
   });
 }
 
-TEST_CASE("a goroutine starts without the exceptions of the one that started it") {
-  with_runtime([] {
-    try {
-      throw 1;
-    } catch (...) {
-      CHECK(thrum::spawn([] {
-              return std::current_exception() == nullptr && std::uncaught_exceptions() == 0;
-            }).join());
-      CHECK(std::current_exception() != nullptr);
-    }
-  });
+IN_RUNTIME("a goroutine starts without the exceptions of the one that started it") {
+  try {
+    throw 1;
+  } catch (...) {
+    CHECK(thrum::spawn([] {
+            return std::current_exception() == nullptr && std::uncaught_exceptions() == 0;
+          }).join());
+    CHECK(std::current_exception() != nullptr);
+  }
 }
 
 TEST_CASE("stop unwinds a goroutine that is parked inside catch") {

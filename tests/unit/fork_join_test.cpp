@@ -3,29 +3,9 @@
 
 #include <thrum/fork_join.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <mutex>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <type_traits>
-#include <utility>
 #include <variant>
-
-using namespace std::chrono_literals;
-using support::eventually_yielding;
-using support::with_endless_slices;
-using support::with_procs;
-using support::with_runtime;
 
 namespace {
 
@@ -74,38 +54,31 @@ auto with_stolen(G g) {
 
 }  // namespace
 
-TEST_CASE("fork_join runs both functions and returns both results") {
-  with_runtime([] {
-    CHECK(thrum::fork_join([] { return 1; }, [] { return std::string("two"); }) ==
-          std::pair<int, std::string>(1, "two"));
-    std::atomic<int> ran{0};  // both may run at a time
-    const auto nothing = thrum::fork_join([&] { ran += 1; }, [&] { ran += 2; });
-    static_assert(
-        std::is_same_v<decltype(nothing), const std::pair<std::monostate, std::monostate>>);
-    CHECK(ran == 3);
-  });
+IN_RUNTIME("fork_join runs both functions and returns both results") {
+  CHECK(thrum::fork_join([] { return 1; }, [] { return std::string("two"); }) ==
+        std::pair<int, std::string>(1, "two"));
+  std::atomic<int> ran{0};  // both may run at a time
+  const auto nothing = thrum::fork_join([&] { ran += 1; }, [&] { ran += 2; });
+  static_assert(std::is_same_v<decltype(nothing), const std::pair<std::monostate, std::monostate>>);
+  CHECK(ran == 3);
 }
 
-TEST_CASE("fork_join hands on references and results that can only be moved") {
-  with_runtime([] {
-    int value = 0;
-    auto [reference, pointer] =
-        thrum::fork_join([&]() -> int& { return value; }, [] { return std::make_unique<int>(5); });
-    reference = 7;
-    CHECK(value == 7);
-    CHECK(*pointer == 5);
-    auto stolen = with_stolen([&]() -> int& { return value; });
-    stolen.second = 8;
-    CHECK(value == 8);
-    CHECK(*with_stolen([] { return std::make_unique<int>(6); }).second == 6);
-  });
+IN_RUNTIME("fork_join hands on references and results that can only be moved") {
+  int value = 0;
+  auto [reference, pointer] =
+      thrum::fork_join([&]() -> int& { return value; }, [] { return std::make_unique<int>(5); });
+  reference = 7;
+  CHECK(value == 7);
+  CHECK(*pointer == 5);
+  auto stolen = with_stolen([&]() -> int& { return value; });
+  stolen.second = 8;
+  CHECK(value == 8);
+  CHECK(*with_stolen([] { return std::make_unique<int>(6); }).second == 6);
 }
 
-TEST_CASE("forks nest, and each result is the sum of its parts") {
-  with_runtime([] {
-    CHECK(forked_fib(20) == 6765);
-    CHECK(yielding_fib(12) == 144);
-  });
+IN_RUNTIME("forks nest, and each result is the sum of its parts") {
+  CHECK(forked_fib(20) == 6765);
+  CHECK(yielding_fib(12) == 144);
 }
 
 TEST_CASE("forks nest deeper than what a goroutine offers at a time") {
@@ -118,16 +91,14 @@ TEST_CASE("forks nest deeper than what a goroutine offers at a time") {
   with_runtime([] { CHECK(chain::length(100) == 100); });
 }
 
-TEST_CASE("many goroutines may fork at a time") {
-  with_runtime([] {
-    std::atomic<int> right{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 20; ++i) {
-      group.go([&] { right += yielding_fib(8) == 21 ? 1 : 0; });
-    }
-    group.wait();
-    CHECK(right == 20);
-  });
+IN_RUNTIME("many goroutines may fork at a time") {
+  std::atomic<int> right{0};
+  thrum::wait_group group;
+  for (int i = 0; i != 20; ++i) {
+    group.go([&] { right += yielding_fib(8) == 21 ? 1 : 0; });
+  }
+  group.wait();
+  CHECK(right == 20);
 }
 
 TEST_CASE("f may wait for g, on any number of processors") {
@@ -145,25 +116,24 @@ TEST_CASE("f may wait for g, on any number of processors") {
   }
 }
 
-TEST_CASE("f may wait for g in a loop that gives way, where no processor is ever idle") {
-  with_runtime(with_procs(1), [] {
-    std::atomic<int> ended{0};
-    const auto waits_for_second = [&](auto&& wait_again) {
-      std::atomic<bool> ran{false};
-      thrum::fork_join(
-          [&] {
-            wait_again();
-            while (!ran) {
-              thrum::this_goroutine::yield();
-            }
-          },
-          [&] { ran = true; });
-      ++ended;
-    };
-    // The outer halves wait for inner ones, so each needs a goroutine of its own in turn.
-    waits_for_second([&] { waits_for_second([&] { waits_for_second([] {}); }); });
-    CHECK(ended == 3);
-  });
+IN_RUNTIME("f may wait for g in a loop that gives way, where no processor is ever idle",
+           with_procs(1)) {
+  std::atomic<int> ended{0};
+  const auto waits_for_second = [&](auto&& wait_again) {
+    std::atomic<bool> ran{false};
+    thrum::fork_join(
+        [&] {
+          wait_again();
+          while (!ran) {
+            thrum::this_goroutine::yield();
+          }
+        },
+        [&] { ran = true; });
+    ++ended;
+  };
+  // The outer halves wait for inner ones, so each needs a goroutine of its own in turn.
+  waits_for_second([&] { waits_for_second([&] { waits_for_second([] {}); }); });
+  CHECK(ended == 3);
 }
 
 TEST_CASE("f may wait for g in a call that blocks its thread") {
@@ -184,69 +154,59 @@ TEST_CASE("f may wait for g in a call that blocks its thread") {
   }
 }
 
-TEST_CASE("another processor takes g while f computes") {
-  with_runtime(with_procs(2), [] {
-    std::atomic<bool> ran{false};
-    thrum::fork_join(
-        [&] {
-          while (!ran) {
-          }
-        },
-        [&] { ran = true; });
-    CHECK(ran);
-  });
+IN_RUNTIME("another processor takes g while f computes", with_procs(2)) {
+  std::atomic<bool> ran{false};
+  thrum::fork_join(
+      [&] {
+        while (!ran) {
+        }
+      },
+      [&] { ran = true; });
+  CHECK(ran);
 }
 
-TEST_CASE("a mutex that is held over a fork is wanted by no stranger that runs meanwhile") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    thrum::wait_group group;
-    int turns = 0;
-    for (int i = 0; i != 8; ++i) {
-      group.go([&] {
-        const std::lock_guard guard(mutex);
-        yielding_fib(6);
-        ++turns;
-      });
-    }
-    group.wait();
-    CHECK(turns == 8);
-  });
+IN_RUNTIME("a mutex that is held over a fork is wanted by no stranger that runs meanwhile") {
+  thrum::mutex mutex;
+  thrum::wait_group group;
+  int turns = 0;
+  for (int i = 0; i != 8; ++i) {
+    group.go([&] {
+      const std::lock_guard guard(mutex);
+      yielding_fib(6);
+      ++turns;
+    });
+  }
+  group.wait();
+  CHECK(turns == 8);
 }
 
-TEST_CASE("an exception of either function is thrown when both have ended") {
-  with_runtime([] {
-    std::atomic<int> ended{0};
-    CHECK_THROWS_WITH(thrum::fork_join([] { throw std::runtime_error("f"); }, [&] { ++ended; }),
-                      "f");
-    CHECK_THROWS_WITH(thrum::fork_join([&] { ++ended; }, [] { throw std::runtime_error("g"); }),
-                      "g");
-    CHECK(ended == 2);
-    CHECK_THROWS_WITH(thrum::fork_join([] { throw std::runtime_error("f"); },
-                                       [] { throw std::runtime_error("g"); }),
-                      "f");
-  });
+IN_RUNTIME("an exception of either function is thrown when both have ended") {
+  std::atomic<int> ended{0};
+  CHECK_THROWS_WITH(thrum::fork_join([] { throw std::runtime_error("f"); }, [&] { ++ended; }), "f");
+  CHECK_THROWS_WITH(thrum::fork_join([&] { ++ended; }, [] { throw std::runtime_error("g"); }), "g");
+  CHECK(ended == 2);
+  CHECK_THROWS_WITH(thrum::fork_join([] { throw std::runtime_error("f"); },
+                                     [] { throw std::runtime_error("g"); }),
+                    "f");
 }
 
-TEST_CASE("an exception of a stolen g is thrown when both have ended") {
-  with_runtime([] {
-    CHECK_THROWS_WITH(with_stolen([]() -> int { throw std::runtime_error("g"); }), "g");
-    std::atomic<bool> ended{false};
-    thrum::latch begun(1);
-    CHECK_THROWS_WITH(thrum::fork_join(
-                          [&] {
-                            begun.wait();
-                            throw std::runtime_error("f");
-                          },
-                          [&] {
-                            begun.count_down();
-                            thrum::sleep_for(5ms);
-                            ended = true;
-                            throw std::runtime_error("g");
-                          }),
-                      "f");
-    CHECK(ended);
-  });
+IN_RUNTIME("an exception of a stolen g is thrown when both have ended") {
+  CHECK_THROWS_WITH(with_stolen([]() -> int { throw std::runtime_error("g"); }), "g");
+  std::atomic<bool> ended{false};
+  thrum::latch begun(1);
+  CHECK_THROWS_WITH(thrum::fork_join(
+                        [&] {
+                          begun.wait();
+                          throw std::runtime_error("f");
+                        },
+                        [&] {
+                          begun.count_down();
+                          thrum::sleep_for(5ms);
+                          ended = true;
+                          throw std::runtime_error("g");
+                        }),
+                    "f");
+  CHECK(ended);
 }
 
 TEST_CASE("results are destroyed, also those that an exception makes useless") {
@@ -284,14 +244,12 @@ TEST_CASE("outside of a runtime, and inside blocking, f runs before g on the cal
   with_runtime([&] { CHECK(thrum::blocking(in_order) == "fg"); });
 }
 
-TEST_CASE("a fork inside blocking inside a fork can be stolen from and waits as a thread") {
-  with_runtime(with_procs(2), [] {
-    const auto [outer, inner] =
-        thrum::fork_join([] { return thrum::blocking([] { return forked_fib(10); }); },
-                         [] { return forked_fib(9); });
-    CHECK(outer == 55);
-    CHECK(inner == 34);
-  });
+IN_RUNTIME("a fork inside blocking inside a fork can be stolen from and waits as a thread",
+           with_procs(2)) {
+  const auto [outer, inner] = thrum::fork_join(
+      [] { return thrum::blocking([] { return forked_fib(10); }); }, [] { return forked_fib(9); });
+  CHECK(outer == 55);
+  CHECK(inner == 34);
 }
 
 TEST_CASE("when the runtime stops, both halves are cancelled and the caller ends") {
@@ -323,28 +281,25 @@ TEST_CASE("when the runtime stops, both halves are cancelled and the caller ends
   CHECK(!went_on);
 }
 
-TEST_CASE("this_goroutine::exit in a stolen half ends the goroutine that forked") {
-  with_runtime([] {
-    bool went_on = false;
-    auto forking = thrum::spawn([&] {
-      with_stolen([] { thrum::this_goroutine::exit(); });
-      went_on = true;
-    });
-    REQUIRE(eventually_yielding([&] { return forking.done(); }));
-    CHECK(!went_on);
-    forking.detach();
+IN_RUNTIME("this_goroutine::exit in a stolen half ends the goroutine that forked") {
+  bool went_on = false;
+  auto forking = thrum::spawn([&] {
+    with_stolen([] { thrum::this_goroutine::exit(); });
+    went_on = true;
   });
+  REQUIRE(eventually_yielding([&] { return forking.done(); }));
+  CHECK(!went_on);
+  forking.detach();
 }
 
-TEST_CASE("a g that nobody has begun is left out when f ends the goroutine") {
-  with_runtime(with_endless_slices(1), [] {
-    bool began = false;
-    auto forking = thrum::spawn(
-        [&] { thrum::fork_join([] { thrum::this_goroutine::exit(); }, [&] { began = true; }); });
-    REQUIRE(eventually_yielding([&] { return forking.done(); }));
-    CHECK(!began);
-    forking.detach();
-  });
+IN_RUNTIME("a g that nobody has begun is left out when f ends the goroutine",
+           with_endless_slices(1)) {
+  bool began = false;
+  auto forking = thrum::spawn(
+      [&] { thrum::fork_join([] { thrum::this_goroutine::exit(); }, [&] { began = true; }); });
+  REQUIRE(eventually_yielding([&] { return forking.done(); }));
+  CHECK(!began);
+  forking.detach();
 }
 
 TEST_CASE("what is forked where nothing is cancelled is not cancelled either") {
@@ -372,37 +327,35 @@ TEST_CASE("what is forked where nothing is cancelled is not cancelled either") {
   CHECK(got == 3);
 }
 
-TEST_CASE("this_goroutine::exit in f cuts short no part of a g that has begun") {
-  with_runtime(with_procs(1), [] {
-    bool has_waited = false;
-    bool has_ended = false;
-    auto forking = thrum::spawn([&] {
-      thrum::latch stolen(1);
-      thrum::fork_join(
-          [&] {
-            stolen.wait();
-            thrum::this_goroutine::exit();
-          },
-          [&] {
-            thrum::fork_join(
-                [&] {
-                  stolen.count_down();
-                  for (int i = 0; i != 100; ++i) {
-                    thrum::this_goroutine::yield();
-                  }
-                },
-                [&] {
-                  thrum::sleep_for(1ms);
-                  has_waited = true;
-                });
-            has_ended = true;
-          });
-    });
-    REQUIRE(eventually_yielding([&] { return forking.done(); }));
-    CHECK(has_waited);
-    CHECK(has_ended);
-    forking.detach();
+IN_RUNTIME("this_goroutine::exit in f cuts short no part of a g that has begun", with_procs(1)) {
+  bool has_waited = false;
+  bool has_ended = false;
+  auto forking = thrum::spawn([&] {
+    thrum::latch stolen(1);
+    thrum::fork_join(
+        [&] {
+          stolen.wait();
+          thrum::this_goroutine::exit();
+        },
+        [&] {
+          thrum::fork_join(
+              [&] {
+                stolen.count_down();
+                for (int i = 0; i != 100; ++i) {
+                  thrum::this_goroutine::yield();
+                }
+              },
+              [&] {
+                thrum::sleep_for(1ms);
+                has_waited = true;
+              });
+          has_ended = true;
+        });
   });
+  REQUIRE(eventually_yielding([&] { return forking.done(); }));
+  CHECK(has_waited);
+  CHECK(has_ended);
+  forking.detach();
 }
 
 TEST_CASE("this_goroutine::exit in g ends the goroutine that forked, also if f has thrown") {
@@ -575,10 +528,8 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a fork that nobody takes makes no goroutine") {
-  with_runtime(with_endless_slices(1), [] {
-    const auto before = thrum::stats().created;
-    CHECK(forked_fib(10) == 55);
-    CHECK(thrum::stats().created == before);
-  });
+IN_RUNTIME("a fork that nobody takes makes no goroutine", with_endless_slices(1)) {
+  const auto before = thrum::stats().created;
+  CHECK(forked_fib(10) == 55);
+  CHECK(thrum::stats().created == before);
 }

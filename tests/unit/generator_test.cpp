@@ -3,162 +3,132 @@
 
 #include <thrum/generator.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <stdexcept>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
-using support::scaled;
-using support::with_runtime;
 using thrum::generator;
 
-TEST_CASE("a loop goes over the values that a function yields, in their order") {
-  with_runtime([] {
-    generator<int> squares([](auto& yield) {
-      for (int i = 0; i != 5; ++i) {
-        yield(i * i);
-      }
-    });
-    std::vector<int> seen;
-    for (int& square : squares) {
-      seen.push_back(square);
+IN_RUNTIME("a loop goes over the values that a function yields, in their order") {
+  generator<int> squares([](auto& yield) {
+    for (int i = 0; i != 5; ++i) {
+      yield(i * i);
     }
-    CHECK(seen == std::vector<int>{0, 1, 4, 9, 16});
-    CHECK_FALSE(squares.next().has_value());
-    CHECK_FALSE(squares.next().has_value());
   });
+  std::vector<int> seen;
+  for (int& square : squares) {
+    seen.push_back(square);
+  }
+  CHECK(seen == std::vector<int>{0, 1, 4, 9, 16});
+  CHECK_FALSE(squares.next().has_value());
+  CHECK_FALSE(squares.next().has_value());
 }
 
-TEST_CASE("the function runs only while a value is asked for") {
-  with_runtime([] {
-    std::atomic<int> steps{0};
+IN_RUNTIME("the function runs only while a value is asked for") {
+  std::atomic<int> steps{0};
+  generator<int> numbers([&](auto& yield) {
+    for (;;) {
+      yield(++steps);
+    }
+  });
+  thrum::this_goroutine::yield();
+  CHECK(steps == 0);
+  CHECK(numbers.next() == 1);
+  thrum::this_goroutine::yield();
+  CHECK(steps == 1);
+  CHECK(numbers.next() == 2);
+}
+
+IN_RUNTIME("destroying a generator unwinds its function where it yields") {
+  std::atomic<int> unwound{0};
+  struct at_end {
+    std::atomic<int>& n;
+    ~at_end() { ++n; }
+  };
+  {
     generator<int> numbers([&](auto& yield) {
+      const at_end scope{unwound};
       for (;;) {
-        yield(++steps);
+        yield(1);
       }
     });
-    thrum::this_goroutine::yield();
-    CHECK(steps == 0);
-    CHECK(numbers.next() == 1);
-    thrum::this_goroutine::yield();
-    CHECK(steps == 1);
-    CHECK(numbers.next() == 2);
-  });
+    for (const int number : numbers) {
+      CHECK(number == 1);
+      break;
+    }
+    CHECK(unwound == 0);
+  }
+  CHECK(unwound == 1);
+  bool called = false;
+  {
+    const generator<int> never_asked([&](auto& /*yield*/) { called = true; });
+  }
+  CHECK_FALSE(called);
 }
 
-TEST_CASE("destroying a generator unwinds its function where it yields") {
-  with_runtime([] {
-    std::atomic<int> unwound{0};
-    struct at_end {
-      std::atomic<int>& n;
-      ~at_end() { ++n; }
-    };
-    {
-      generator<int> numbers([&](auto& yield) {
-        const at_end scope{unwound};
-        for (;;) {
-          yield(1);
+IN_RUNTIME("an exception leaves the function through the loop, once") {
+  generator<int> numbers([](auto& yield) {
+    yield(1);
+    throw std::runtime_error("no more");
+  });
+  CHECK(numbers.next() == 1);
+  CHECK_THROWS_AS(numbers.next(), std::runtime_error);
+  CHECK_FALSE(numbers.next().has_value());
+  generator<int> at_once([](auto&) { throw std::runtime_error("none"); });
+  CHECK_THROWS_AS(at_once.begin(), std::runtime_error);
+}
+
+IN_RUNTIME("values may be move-only, and are the loop's to take") {
+  generator<std::unique_ptr<int>> owners([](auto& yield) {
+    for (int i = 0; i != 3; ++i) {
+      yield(std::make_unique<int>(i));
+    }
+  });
+  CHECK(**owners.next() == 0);
+  std::vector<std::unique_ptr<int>> taken;
+  for (auto& owner : owners) {
+    taken.push_back(std::move(owner));
+  }
+  REQUIRE(taken.size() == 2);
+  CHECK(*taken[1] == 2);
+}
+
+IN_RUNTIME("a generator can be moved, replaced and empty") {
+  const auto from = [](int first) {
+    return generator<int>([first](auto& yield) {
+      for (int i = first;; ++i) {
+        yield(i);
+      }
+    });
+  };
+  generator<int> none;
+  CHECK_FALSE(none.next().has_value());
+  CHECK(none.begin() == none.end());
+  auto a = from(1);
+  CHECK(a.next() == 1);
+  auto b = std::move(a);
+  CHECK(b.next() == 2);
+  b = from(10);
+  CHECK(b.next() == 10);
+}
+
+IN_RUNTIME("generators may be nested, and wait in between") {
+  generator<int> outer([](auto& yield) {
+    for (int i = 0; i != 3; ++i) {
+      generator<int> inner([i](auto& pass_on) {
+        for (int k = 0; k != i; ++k) {
+          thrum::sleep_for(1us);
+          pass_on(10 * i + k);
         }
       });
-      for (const int number : numbers) {
-        CHECK(number == 1);
-        break;
+      for (const int each : inner) {
+        yield(each);
       }
-      CHECK(unwound == 0);
     }
-    CHECK(unwound == 1);
-    bool called = false;
-    {
-      const generator<int> never_asked([&](auto& /*yield*/) { called = true; });
-    }
-    CHECK_FALSE(called);
   });
-}
-
-TEST_CASE("an exception leaves the function through the loop, once") {
-  with_runtime([] {
-    generator<int> numbers([](auto& yield) {
-      yield(1);
-      throw std::runtime_error("no more");
-    });
-    CHECK(numbers.next() == 1);
-    CHECK_THROWS_AS(numbers.next(), std::runtime_error);
-    CHECK_FALSE(numbers.next().has_value());
-    generator<int> at_once([](auto&) { throw std::runtime_error("none"); });
-    CHECK_THROWS_AS(at_once.begin(), std::runtime_error);
-  });
-}
-
-TEST_CASE("values may be move-only, and are the loop's to take") {
-  with_runtime([] {
-    generator<std::unique_ptr<int>> owners([](auto& yield) {
-      for (int i = 0; i != 3; ++i) {
-        yield(std::make_unique<int>(i));
-      }
-    });
-    CHECK(**owners.next() == 0);
-    std::vector<std::unique_ptr<int>> taken;
-    for (auto& owner : owners) {
-      taken.push_back(std::move(owner));
-    }
-    REQUIRE(taken.size() == 2);
-    CHECK(*taken[1] == 2);
-  });
-}
-
-TEST_CASE("a generator can be moved, replaced and empty") {
-  with_runtime([] {
-    const auto from = [](int first) {
-      return generator<int>([first](auto& yield) {
-        for (int i = first;; ++i) {
-          yield(i);
-        }
-      });
-    };
-    generator<int> none;
-    CHECK_FALSE(none.next().has_value());
-    CHECK(none.begin() == none.end());
-    auto a = from(1);
-    CHECK(a.next() == 1);
-    auto b = std::move(a);
-    CHECK(b.next() == 2);
-    b = from(10);
-    CHECK(b.next() == 10);
-  });
-}
-
-TEST_CASE("generators may be nested, and wait in between") {
-  with_runtime([] {
-    generator<int> outer([](auto& yield) {
-      for (int i = 0; i != 3; ++i) {
-        generator<int> inner([i](auto& pass_on) {
-          for (int k = 0; k != i; ++k) {
-            thrum::sleep_for(1us);
-            pass_on(10 * i + k);
-          }
-        });
-        for (const int each : inner) {
-          yield(each);
-        }
-      }
-    });
-    std::vector<int> seen;
-    for (const int each : outer) {
-      seen.push_back(each);
-    }
-    CHECK(seen == std::vector<int>{10, 20, 21});
-  });
+  std::vector<int> seen;
+  for (const int each : outer) {
+    seen.push_back(each);
+  }
+  CHECK(seen == std::vector<int>{10, 20, 21});
 }
 
 TEST_CASE("a foreign thread loops over what a goroutine yields") {
@@ -186,26 +156,24 @@ TEST_CASE("a foreign thread loops over what a goroutine yields") {
   CHECK(support::is_usage_error("spawn", [] { const generator<int> g([](auto&) {}); }));
 }
 
-TEST_CASE("many loops at once, on all processors") {
-  with_runtime([] {
-    std::atomic<long> sum{0};
-    const int n = scaled(2'000, 100);
-    thrum::wait_group group;
-    for (int k = 0; k != 8; ++k) {
-      group.go([&] {
-        generator<int> numbers([&](auto& yield) {
-          for (int i = 0; i != n; ++i) {
-            yield(i);
-          }
-        });
-        for (const int number : numbers) {
-          sum += number;
+IN_RUNTIME("many loops at once, on all processors") {
+  std::atomic<long> sum{0};
+  const int n = scaled(2'000, 100);
+  thrum::wait_group group;
+  for (int k = 0; k != 8; ++k) {
+    group.go([&] {
+      generator<int> numbers([&](auto& yield) {
+        for (int i = 0; i != n; ++i) {
+          yield(i);
         }
       });
-    }
-    group.wait();
-    CHECK(sum == 8L * n * (n - 1) / 2);
-  });
+      for (const int number : numbers) {
+        sum += number;
+      }
+    });
+  }
+  group.wait();
+  CHECK(sum == 8L * n * (n - 1) / 2);
 }
 
 TEST_CASE("the stop of a runtime ends a loop and the function that it waits for") {

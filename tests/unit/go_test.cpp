@@ -2,58 +2,31 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/go.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::is_usage_error;
-using support::scaled;
-using support::with_runtime;
-
-TEST_CASE("go runs the callable once, with its arguments") {
-  with_runtime([] {
-    thrum::chan<std::string> said(2);
-    thrum::go([said](const std::string& a, int b) mutable { said.send(a + std::to_string(b)); },
-              "x", 7);
-    CHECK(said.recv() == "x7");
-    thrum::sleep_for(std::chrono::milliseconds(1));
-    CHECK(said.size() == 0);
-  });
+IN_RUNTIME("go runs the callable once, with its arguments") {
+  thrum::chan<std::string> said(2);
+  thrum::go([said](const std::string& a, int b) mutable { said.send(a + std::to_string(b)); }, "x",
+            7);
+  CHECK(said.recv() == "x7");
+  thrum::sleep_for(std::chrono::milliseconds(1));
+  CHECK(said.size() == 0);
 }
 
-TEST_CASE("go moves what is moved in and refers only through std::ref") {
-  with_runtime([] {
-    thrum::wait_group group;
-    int result = 0;
-    auto moved = std::make_unique<int>(41);
-    group.add(1);
-    thrum::go(
-        [&group](std::unique_ptr<int> value, int& out) {
-          out = *value + 1;
-          group.done();
-        },
-        std::move(moved), std::ref(result));
-    group.wait();
-    CHECK(result == 42);
-    CHECK(moved == nullptr);
-  });
+IN_RUNTIME("go moves what is moved in and refers only through std::ref") {
+  thrum::wait_group group;
+  int result = 0;
+  auto moved = std::make_unique<int>(41);
+  group.add(1);
+  thrum::go(
+      [&group](std::unique_ptr<int> value, int& out) {
+        out = *value + 1;
+        group.done();
+      },
+      std::move(moved), std::ref(result));
+  group.wait();
+  CHECK(result == 42);
+  CHECK(moved == nullptr);
 }
 
 namespace {
@@ -91,12 +64,10 @@ struct fails_to_copy {
 
 }  // namespace
 
-TEST_CASE("go calls a member function on an object") {
-  with_runtime([] {
-    tally_of_calls object;
-    thrum::go(&tally_of_calls::add, &object, 5);
-    CHECK(support::eventually([&] { return object.n == 5; }));
-  });
+IN_RUNTIME("go calls a member function on an object") {
+  tally_of_calls object;
+  thrum::go(&tally_of_calls::add, &object, 5);
+  CHECK(support::eventually([&] { return object.n == 5; }));
 }
 
 TEST_CASE("the callable and its arguments are destroyed when the goroutine ends") {
@@ -149,15 +120,13 @@ TEST_CASE("what a goroutine captured may wait when it is destroyed, also if it w
   CHECK(waited == 3);
 }
 
-TEST_CASE("an exception while the callable is copied leaves go and starts nothing") {
-  with_runtime([] {
-    const fails_to_copy f;
-    const auto before = thrum::stats().created;
-    CHECK_THROWS_AS(thrum::go(f), std::runtime_error);
-    CHECK_THROWS_AS((void)thrum::spawn(f), std::runtime_error);
-    CHECK(thrum::stats().created == before);
-    thrum::spawn([] {}).join();
-  });
+IN_RUNTIME("an exception while the callable is copied leaves go and starts nothing") {
+  const fails_to_copy f;
+  const auto before = thrum::stats().created;
+  CHECK_THROWS_AS(thrum::go(f), std::runtime_error);
+  CHECK_THROWS_AS((void)thrum::spawn(f), std::runtime_error);
+  CHECK(thrum::stats().created == before);
+  thrum::spawn([] {}).join();
 }
 
 TEST_CASE("go and spawn outside of a runtime are errors of use that name the operation") {
@@ -166,115 +135,101 @@ TEST_CASE("go and spawn outside of a runtime are errors of use that name the ope
   CHECK(is_usage_error("stats:", [] { (void)thrum::stats(); }));
 }
 
-TEST_CASE("attributes name the goroutine") {
-  with_runtime([] {
-    thrum::chan<std::string> name(0);
-    thrum::go({.name = "loader"},
-              [=]() mutable { name.send(std::string(thrum::this_goroutine::name())); });
-    CHECK(name.recv() == "loader");
-    CHECK(thrum::spawn(thrum::attributes{.name = "other"}, [] {
-            return std::string(thrum::this_goroutine::name());
-          }).join() == "other");
-    CHECK(thrum::spawn([] { return std::string(thrum::this_goroutine::name()); }).join().empty());
-  });
+IN_RUNTIME("attributes name the goroutine") {
+  thrum::chan<std::string> name(0);
+  thrum::go({.name = "loader"},
+            [=]() mutable { name.send(std::string(thrum::this_goroutine::name())); });
+  CHECK(name.recv() == "loader");
+  CHECK(thrum::spawn(thrum::attributes{.name = "other"}, [] {
+          return std::string(thrum::this_goroutine::name());
+        }).join() == "other");
+  CHECK(thrum::spawn([] { return std::string(thrum::this_goroutine::name()); }).join().empty());
 }
 
-TEST_CASE("attributes give the goroutine a stack of that size") {
-  with_runtime([] {
-    // Eight times what the default holds, and small ones beside it, several of each at once.
-    std::vector<thrum::join_handle<std::uint64_t>> handles;
-    for (int i = 0; i != 8; ++i) {
-      handles.push_back(thrum::spawn(thrum::attributes{.stack_size = 4 << 20}, [] {
-        thrum::this_goroutine::yield();
-        return deep(1 << 20);
-      }));
-      handles.push_back(thrum::spawn(thrum::attributes{.stack_size = 64 << 10}, [] {
-        thrum::this_goroutine::yield();
-        return deep(8 << 10);
-      }));
-    }
-    const std::uint64_t large = handles[0].join();
-    const std::uint64_t small = handles[1].join();
-    CHECK(large > small);
-    for (std::size_t i = 2; i != handles.size(); ++i) {
-      CHECK(handles[i].join() == (i % 2 == 0 ? large : small));
-    }
-  });
+IN_RUNTIME("attributes give the goroutine a stack of that size") {
+  // Eight times what the default holds, and small ones beside it, several of each at once.
+  std::vector<thrum::join_handle<std::uint64_t>> handles;
+  for (int i = 0; i != 8; ++i) {
+    handles.push_back(thrum::spawn(thrum::attributes{.stack_size = 4 << 20}, [] {
+      thrum::this_goroutine::yield();
+      return deep(1 << 20);
+    }));
+    handles.push_back(thrum::spawn(thrum::attributes{.stack_size = 64 << 10}, [] {
+      thrum::this_goroutine::yield();
+      return deep(8 << 10);
+    }));
+  }
+  const std::uint64_t large = handles[0].join();
+  const std::uint64_t small = handles[1].join();
+  CHECK(large > small);
+  for (std::size_t i = 2; i != handles.size(); ++i) {
+    CHECK(handles[i].join() == (i % 2 == 0 ? large : small));
+  }
 }
 
-TEST_CASE("a callable that is large beside the stack gets a stack that holds it") {
-  with_runtime([] {
-    auto large = std::make_unique<std::array<char, 200'000>>();
-    large->fill('x');
-    const char last = thrum::spawn([content = *large] {
-                        thrum::this_goroutine::yield();
-                        return content.back();
-                      }).join();
-    CHECK(last == 'x');
-  });
+IN_RUNTIME("a callable that is large beside the stack gets a stack that holds it") {
+  auto large = std::make_unique<std::array<char, 200'000>>();
+  large->fill('x');
+  const char last = thrum::spawn([content = *large] {
+                      thrum::this_goroutine::yield();
+                      return content.back();
+                    }).join();
+  CHECK(last == 'x');
 }
 
-TEST_CASE("a callable keeps its alignment") {
-  with_runtime([] {
-    struct alignas(128) aligned {
-      char c = 'x';
-      bool operator()() const { return reinterpret_cast<std::uintptr_t>(this) % 128 == 0; }
-    };
-    for (int i = 0; i != 10; ++i) {
-      CHECK(thrum::spawn(aligned()).join());
-      CHECK(thrum::spawn([i, a = aligned()] { return a() && i >= 0; }).join());
-    }
-  });
+IN_RUNTIME("a callable keeps its alignment") {
+  struct alignas(128) aligned {
+    char c = 'x';
+    bool operator()() const { return reinterpret_cast<std::uintptr_t>(this) % 128 == 0; }
+  };
+  for (int i = 0; i != 10; ++i) {
+    CHECK(thrum::spawn(aligned()).join());
+    CHECK(thrum::spawn([i, a = aligned()] { return a() && i >= 0; }).join());
+  }
 }
 
-TEST_CASE("every goroutine has an id of its own, and the first one has 1") {
-  with_runtime([] {
-    CHECK(thrum::this_goroutine::id() == 1);
-    const int n = scaled(10'000);
-    thrum::chan<thrum::goroutine_id> ids(100);
-    for (int i = 0; i != n; ++i) {
-      thrum::go([=]() mutable { ids.send(thrum::this_goroutine::id()); });
-    }
-    std::set<thrum::goroutine_id> seen{0, 1};
-    for (int i = 0; i != n; ++i) {
-      seen.insert(*ids.recv());
-    }
-    CHECK(seen.size() == static_cast<std::size_t>(n) + 2);
-  });
+IN_RUNTIME("every goroutine has an id of its own, and the first one has 1") {
+  CHECK(thrum::this_goroutine::id() == 1);
+  const int n = scaled(10'000);
+  thrum::chan<thrum::goroutine_id> ids(100);
+  for (int i = 0; i != n; ++i) {
+    thrum::go([=]() mutable { ids.send(thrum::this_goroutine::id()); });
+  }
+  std::set<thrum::goroutine_id> seen{0, 1};
+  for (int i = 0; i != n; ++i) {
+    seen.insert(*ids.recv());
+  }
+  CHECK(seen.size() == static_cast<std::size_t>(n) + 2);
 }
 
-TEST_CASE("goroutines of goroutines of goroutines all run") {
-  with_runtime([] {
-    std::atomic<int> ran{0};
-    thrum::wait_group group;
-    struct grow {
-      std::atomic<int>& ran;
-      thrum::wait_group& group;
-      void operator()(int depth) const {
-        ++ran;
-        for (int i = 0; depth > 0 && i != 10; ++i) {
-          group.go(*this, depth - 1);
-        }
+IN_RUNTIME("goroutines of goroutines of goroutines all run") {
+  std::atomic<int> ran{0};
+  thrum::wait_group group;
+  struct grow {
+    std::atomic<int>& ran;
+    thrum::wait_group& group;
+    void operator()(int depth) const {
+      ++ran;
+      for (int i = 0; depth > 0 && i != 10; ++i) {
+        group.go(*this, depth - 1);
       }
-    };
-    group.go(grow{ran, group}, 3);
-    group.wait();
-    CHECK(ran == 1'111);
-  });
+    }
+  };
+  group.go(grow{ran, group}, 3);
+  group.wait();
+  CHECK(ran == 1'111);
 }
 
-TEST_CASE("goroutines may be started from inside blocking()") {
-  with_runtime([] {
-    thrum::wait_group group;
-    std::atomic<int> ran{0};
-    thrum::blocking([&] {
-      for (int i = 0; i != 100; ++i) {
-        group.go([&] { ++ran; });
-      }
-    });
-    group.wait();
-    CHECK(ran == 100);
+IN_RUNTIME("goroutines may be started from inside blocking()") {
+  thrum::wait_group group;
+  std::atomic<int> ran{0};
+  thrum::blocking([&] {
+    for (int i = 0; i != 100; ++i) {
+      group.go([&] { ++ran; });
+    }
   });
+  group.wait();
+  CHECK(ran == 100);
 }
 
 TEST_CASE("foreign threads start goroutines of a runtime, and none is lost") {

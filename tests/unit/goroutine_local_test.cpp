@@ -3,23 +3,7 @@
 
 #include <thrum/goroutine_local.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
+#include "support/test.hpp"
 
 namespace {
 
@@ -36,68 +20,60 @@ struct noted {
 
 }  // namespace
 
-TEST_CASE("each goroutine has its own value, wherever it runs") {
-  with_runtime(with_procs(4), [] {
-    thrum::goroutine_local<int> mine;
-    std::atomic<bool> mixed{false};
-    thrum::wait_group group;
-    for (int i = 1; i <= 20; ++i) {
-      group.go([&, i] {
-        mixed = mixed || *mine != 0;
-        *mine = i;
-        for (int k = 0; k != scaled(100); ++k) {
-          thrum::this_goroutine::yield();
-          mixed = mixed || mine.get() != i;
-        }
-      });
-    }
-    group.wait();
-    CHECK_FALSE(mixed);
-    CHECK(*mine == 0);
-  });
+IN_RUNTIME("each goroutine has its own value, wherever it runs", with_procs(4)) {
+  thrum::goroutine_local<int> mine;
+  std::atomic<bool> mixed{false};
+  thrum::wait_group group;
+  for (int i = 1; i <= 20; ++i) {
+    group.go([&, i] {
+      mixed = mixed || *mine != 0;
+      *mine = i;
+      for (int k = 0; k != scaled(100); ++k) {
+        thrum::this_goroutine::yield();
+        mixed = mixed || mine.get() != i;
+      }
+    });
+  }
+  group.wait();
+  CHECK_FALSE(mixed);
+  CHECK(*mine == 0);
 }
 
-TEST_CASE("a value starts as a copy of what was given, or as what the factory makes") {
-  with_runtime([] {
-    thrum::goroutine_local<std::string> greeting(std::string("hello"));
-    int made = 0;
-    thrum::goroutine_local<std::unique_ptr<int>> number(
-        [&] { return std::make_unique<int>(++made); });
+IN_RUNTIME("a value starts as a copy of what was given, or as what the factory makes") {
+  thrum::goroutine_local<std::string> greeting(std::string("hello"));
+  int made = 0;
+  thrum::goroutine_local<std::unique_ptr<int>> number(
+      [&] { return std::make_unique<int>(++made); });
+  CHECK(*greeting == "hello");
+  greeting->append("!");
+  CHECK(**number == 1);
+  CHECK(**number == 1);
+  thrum::spawn([&] {
     CHECK(*greeting == "hello");
-    greeting->append("!");
-    CHECK(**number == 1);
-    CHECK(**number == 1);
-    thrum::spawn([&] {
-      CHECK(*greeting == "hello");
-      CHECK(**number == 2);
-    }).join();
-    CHECK(*greeting == "hello!");
-  });
+    CHECK(**number == 2);
+  }).join();
+  CHECK(*greeting == "hello!");
 }
 
-TEST_CASE(
+IN_RUNTIME(
     "values are destroyed when their goroutine ends, the newest first, before a join returns") {
-  with_runtime([] {
-    std::vector<std::string> gone;
-    thrum::goroutine_local<noted> first;
-    thrum::goroutine_local<noted> second;
-    thrum::spawn([&] {
-      first->name = "first";
-      first->to = &gone;
-      second->name = "second";
-      second->to = &gone;
-    }).join();
-    CHECK(gone == std::vector<std::string>{"second", "first"});
-  });
+  std::vector<std::string> gone;
+  thrum::goroutine_local<noted> first;
+  thrum::goroutine_local<noted> second;
+  thrum::spawn([&] {
+    first->name = "first";
+    first->to = &gone;
+    second->name = "second";
+    second->to = &gone;
+  }).join();
+  CHECK(gone == std::vector<std::string>{"second", "first"});
 }
 
-TEST_CASE("a goroutine that takes the place of another does not see its values") {
-  with_runtime(with_procs(1), [] {
-    thrum::goroutine_local<int> mine;
-    for (int i = 0; i != 10; ++i) {
-      CHECK(thrum::spawn([&] { return (*mine)++; }).join() == 0);
-    }
-  });
+IN_RUNTIME("a goroutine that takes the place of another does not see its values", with_procs(1)) {
+  thrum::goroutine_local<int> mine;
+  for (int i = 0; i != 10; ++i) {
+    CHECK(thrum::spawn([&] { return (*mine)++; }).join() == 0);
+  }
 }
 
 TEST_CASE("values are destroyed also when a goroutine exits or is unwound by a stop") {
@@ -117,63 +93,58 @@ TEST_CASE("values are destroyed also when a goroutine exits or is unwound by a s
   CHECK(token.use_count() == 1);
 }
 
-TEST_CASE("values of the goroutines of a group are destroyed before a wait for it returns") {
-  with_runtime(with_procs(4), [] {
-    static std::atomic<int> alive;
-    struct counted {
-      counted() { ++alive; }
-      ~counted() {
-        thrum::this_goroutine::yield();
-        --alive;
-      }
-    };
-    thrum::goroutine_local<counted> mine;
-    int early = 0;
-    for (int round = 0; round != scaled(200); ++round) {
-      thrum::wait_group waited;
-      const auto captured = std::make_shared<int>(round);
-      waited.go([&mine] { mine.get(); });
-      waited.go([&mine, captured] { mine.get(); });
-      waited.wait();
-      early += alive != 0;
-      thrum::task_group group;
-      group.go([&mine] { mine.get(); });
-      group.go([&mine, captured] { mine.get(); });
-      group.wait();
-      early += alive != 0;
+IN_RUNTIME("values of the goroutines of a group are destroyed before a wait for it returns",
+           with_procs(4)) {
+  static std::atomic<int> alive;
+  struct counted {
+    counted() { ++alive; }
+    ~counted() {
+      thrum::this_goroutine::yield();
+      --alive;
     }
-    CHECK(early == 0);
-  });
+  };
+  thrum::goroutine_local<counted> mine;
+  int early = 0;
+  for (int round = 0; round != scaled(200); ++round) {
+    thrum::wait_group waited;
+    const auto captured = std::make_shared<int>(round);
+    waited.go([&mine] { mine.get(); });
+    waited.go([&mine, captured] { mine.get(); });
+    waited.wait();
+    early += alive != 0;
+    thrum::task_group group;
+    group.go([&mine] { mine.get(); });
+    group.go([&mine, captured] { mine.get(); });
+    group.wait();
+    early += alive != 0;
+  }
+  CHECK(early == 0);
 }
 
-TEST_CASE("a destructor of a value may use other values") {
-  with_runtime([] {
-    static thrum::goroutine_local<int> counter;
-    static int last = 0;
-    struct user {
-      ~user() { last = ++*counter; }
-    };
-    thrum::goroutine_local<user> one;
-    thrum::spawn([&] { one.get(); }).join();
-    CHECK(last == 1);
-  });
+IN_RUNTIME("a destructor of a value may use other values") {
+  static thrum::goroutine_local<int> counter;
+  static int last = 0;
+  struct user {
+    ~user() { last = ++*counter; }
+  };
+  thrum::goroutine_local<user> one;
+  thrum::spawn([&] { one.get(); }).join();
+  CHECK(last == 1);
 }
 
-TEST_CASE("a goroutine_local may go before its values do, and another is not mistaken for it") {
-  with_runtime([] {
-    std::vector<std::string> gone;
-    thrum::spawn([&] {
-      {
-        thrum::goroutine_local<noted> short_lived;
-        short_lived->name = "short";
-        short_lived->to = &gone;
-      }
-      thrum::goroutine_local<noted> next;
-      CHECK(next->name.empty());
-      CHECK(gone.empty());
-    }).join();
-    CHECK(gone == std::vector<std::string>{"short"});
-  });
+IN_RUNTIME("a goroutine_local may go before its values do, and another is not mistaken for it") {
+  std::vector<std::string> gone;
+  thrum::spawn([&] {
+    {
+      thrum::goroutine_local<noted> short_lived;
+      short_lived->name = "short";
+      short_lived->to = &gone;
+    }
+    thrum::goroutine_local<noted> next;
+    CHECK(next->name.empty());
+    CHECK(gone.empty());
+  }).join();
+  CHECK(gone == std::vector<std::string>{"short"});
 }
 
 TEST_CASE("a foreign thread has values of its own, which go with it") {
@@ -211,14 +182,12 @@ TEST_CASE("a value that the destructor of a result has made goes with its gorout
   });
 }
 
-TEST_CASE("a const goroutine_local is read as the one that is not") {
-  with_runtime([] {
-    thrum::goroutine_local<std::string> local("first");
-    const auto& read_only = local;
-    CHECK(*read_only == "first");
-    local.get() = "second";
-    CHECK(read_only.get() == "second");
-    CHECK(read_only->size() == 6);
-    CHECK(&*read_only == &*local);
-  });
+IN_RUNTIME("a const goroutine_local is read as the one that is not") {
+  thrum::goroutine_local<std::string> local("first");
+  const auto& read_only = local;
+  CHECK(*read_only == "first");
+  local.get() = "second";
+  CHECK(read_only.get() == "second");
+  CHECK(read_only->size() == 6);
+  CHECK(&*read_only == &*local);
 }

@@ -3,31 +3,13 @@
 
 #include <thrum/detail/group/each.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/slow_to_go.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <iterator>
-#include <memory>
 #include <numeric>
 #include <sstream>
-#include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <vector>
 
-using namespace std::chrono_literals;
-using support::is_usage_error;
 using support::slow_to_go;
-using support::with_procs;
-using support::with_runtime;
 using thrum::task_group;
 
 namespace {
@@ -78,85 +60,75 @@ struct slow_numbers {
 
 }  // namespace
 
-TEST_CASE("map returns the results in the order of the range, whatever the order of the ends") {
-  thrum::testing::bubble([] {
-    const std::vector<int> numbers = first_numbers(20);
-    const std::vector<std::string> results = task_group::map(numbers, 0, [](int n) {
-      thrum::sleep_for(1s * (20 - n));
-      return std::to_string(n);
-    });
-    REQUIRE(results.size() == 20);
-    for (int n : numbers) {
-      CHECK(results[static_cast<std::size_t>(n)] == std::to_string(n));
-    }
-    CHECK(task_group::map(std::vector<int>(), 3, [](int n) { return n; }).empty());
+IN_BUBBLE("map returns the results in the order of the range, whatever the order of the ends") {
+  const std::vector<int> numbers = first_numbers(20);
+  const std::vector<std::string> results = task_group::map(numbers, 0, [](int n) {
+    thrum::sleep_for(1s * (20 - n));
+    return std::to_string(n);
   });
+  REQUIRE(results.size() == 20);
+  for (int n : numbers) {
+    CHECK(results[static_cast<std::size_t>(n)] == std::to_string(n));
+  }
+  CHECK(task_group::map(std::vector<int>(), 3, [](int n) { return n; }).empty());
 }
 
-TEST_CASE("map runs at most as many goroutines at a time as its limit says") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<int> now{0};
-    std::atomic<int> excess{0};
-    const auto results = task_group::map(first_numbers(50), 3, [&](int n) {
-      excess += ++now > 3 ? 1 : 0;
-      thrum::this_goroutine::yield();
-      --now;
+IN_RUNTIME("map runs at most as many goroutines at a time as its limit says", with_procs(4)) {
+  std::atomic<int> now{0};
+  std::atomic<int> excess{0};
+  const auto results = task_group::map(first_numbers(50), 3, [&](int n) {
+    excess += ++now > 3 ? 1 : 0;
+    thrum::this_goroutine::yield();
+    --now;
+    return n;
+  });
+  CHECK(excess == 0);
+  CHECK(results == first_numbers(50));
+}
+
+IN_RUNTIME("map gives references into a range that stands, and moves out of a stream") {
+  std::vector<int> numbers = first_numbers(5);
+  const auto addresses = task_group::map(numbers, 0, [](int& n) { return &n; });
+  for (std::size_t i = 0; i != numbers.size(); ++i) {
+    CHECK(addresses[i] == &numbers[i]);
+  }
+  const auto lengths = task_group::map(words_of_text{std::istringstream("a bb ccc")}, 0,
+                                       [](std::string&& word) { return word.size(); });
+  CHECK(lengths == std::vector<std::size_t>{1, 2, 3});
+  const auto owners = task_group::map(numbers, 2, [](int n) { return std::make_unique<int>(n); });
+  CHECK(*owners[4] == 4);
+}
+
+IN_RUNTIME("when map returns, the elements that its goroutines were given are destroyed") {
+  for (int round = 0; round != 50; ++round) {
+    std::atomic<int> alive{0};
+    const slow_numbers numbers{alive};
+    const auto results = task_group::map(numbers, 0, [](slow_to_go&&) { return 1; });
+    REQUIRE(alive == 0);
+    CHECK(results.size() == 3);
+  }
+}
+
+IN_BUBBLE("when a function of map throws, the others are told and no more are started") {
+  std::atomic<int> started{0};
+  std::atomic<int> told{0};
+  std::string text;
+  try {
+    task_group::map(first_numbers(10), 2, [&](int n, const std::stop_token& token) {
+      ++started;
+      if (n == 1) {
+        thrum::sleep_for(1s);
+        throw std::runtime_error("the second");
+      }
+      thrum::select(thrum::on_done(token, [&] { ++told; }));
       return n;
     });
-    CHECK(excess == 0);
-    CHECK(results == first_numbers(50));
-  });
-}
-
-TEST_CASE("map gives references into a range that stands, and moves out of a stream") {
-  with_runtime([] {
-    std::vector<int> numbers = first_numbers(5);
-    const auto addresses = task_group::map(numbers, 0, [](int& n) { return &n; });
-    for (std::size_t i = 0; i != numbers.size(); ++i) {
-      CHECK(addresses[i] == &numbers[i]);
-    }
-    const auto lengths = task_group::map(words_of_text{std::istringstream("a bb ccc")}, 0,
-                                         [](std::string&& word) { return word.size(); });
-    CHECK(lengths == std::vector<std::size_t>{1, 2, 3});
-    const auto owners = task_group::map(numbers, 2, [](int n) { return std::make_unique<int>(n); });
-    CHECK(*owners[4] == 4);
-  });
-}
-
-TEST_CASE("when map returns, the elements that its goroutines were given are destroyed") {
-  with_runtime([] {
-    for (int round = 0; round != 50; ++round) {
-      std::atomic<int> alive{0};
-      const slow_numbers numbers{alive};
-      const auto results = task_group::map(numbers, 0, [](slow_to_go&&) { return 1; });
-      REQUIRE(alive == 0);
-      CHECK(results.size() == 3);
-    }
-  });
-}
-
-TEST_CASE("when a function of map throws, the others are told and no more are started") {
-  thrum::testing::bubble([] {
-    std::atomic<int> started{0};
-    std::atomic<int> told{0};
-    std::string text;
-    try {
-      task_group::map(first_numbers(10), 2, [&](int n, const std::stop_token& token) {
-        ++started;
-        if (n == 1) {
-          thrum::sleep_for(1s);
-          throw std::runtime_error("the second");
-        }
-        thrum::select(thrum::on_done(token, [&] { ++told; }));
-        return n;
-      });
-    } catch (const std::runtime_error& error) {
-      text = error.what();
-    }
-    CHECK(text == "the second");
-    CHECK(started == 2);
-    CHECK(told == 1);
-  });
+  } catch (const std::runtime_error& error) {
+    text = error.what();
+  }
+  CHECK(text == "the second");
+  CHECK(started == 2);
+  CHECK(told == 1);
 }
 
 TEST_CASE("a goroutine of map that ends without a result ends the caller") {
@@ -204,75 +176,67 @@ TEST_CASE("map and first_success work from a thread on a runtime that is named")
   CHECK(task_group::first_success(runtime, first_numbers(1), 0, [](int n) { return n; }) == 0);
 }
 
-TEST_CASE("first_success returns the first result and asks the others to stop") {
-  thrum::testing::bubble([] {
-    std::atomic<int> told{0};
-    const auto begin = thrum::testing::now();
-    const int first =
-        task_group::first_success(first_numbers(5), 0, [&](int n, const std::stop_token& token) {
-          if (n == 3) {
-            thrum::sleep_for(1s);
-            return n;
-          }
-          if (n == 4) {
-            throw std::runtime_error("fails earlier");
-          }
-          thrum::select(thrum::on_timeout(1h), thrum::on_done(token, [&] { ++told; }));
+IN_BUBBLE("first_success returns the first result and asks the others to stop") {
+  std::atomic<int> told{0};
+  const auto begin = thrum::testing::now();
+  const int first =
+      task_group::first_success(first_numbers(5), 0, [&](int n, const std::stop_token& token) {
+        if (n == 3) {
+          thrum::sleep_for(1s);
           return n;
-        });
-    CHECK(first == 3);
-    CHECK(told == 3);
-    CHECK(thrum::testing::now() - begin == 1s);
-  });
-}
-
-TEST_CASE("first_success with a limit tries one after the other until one succeeds") {
-  with_runtime([] {
-    std::vector<int> tried;
-    const int first = task_group::first_success(first_numbers(5), 1, [&](int n) {
-      tried.push_back(n);
-      if (n < 2) {
-        throw std::runtime_error("not this one");
-      }
-      return n;
-    });
-    CHECK(first == 2);
-    CHECK(tried == std::vector<int>{0, 1, 2});
-  });
-}
-
-TEST_CASE("first_success throws what left the first that failed if all fail") {
-  thrum::testing::bubble([] {
-    std::string text;
-    try {
-      task_group::first_success(first_numbers(3), 0, [](int n) -> int {
-        thrum::sleep_for(1s * (3 - n));
-        throw std::runtime_error(std::to_string(n));
+        }
+        if (n == 4) {
+          throw std::runtime_error("fails earlier");
+        }
+        thrum::select(thrum::on_timeout(1h), thrum::on_done(token, [&] { ++told; }));
+        return n;
       });
-    } catch (const std::runtime_error& error) {
-      text = error.what();
-    }
-    CHECK(text == "2");
-    CHECK(is_usage_error("task_group::first_success", [] {
-      task_group::first_success(std::vector<int>(), 0, [](int n) { return n; });
-    }));
-  });
+  CHECK(first == 3);
+  CHECK(told == 3);
+  CHECK(thrum::testing::now() - begin == 1s);
 }
 
-TEST_CASE("map takes over the elements of a stream that can only be moved") {
-  with_runtime([] {
-    const thrum::chan<std::unique_ptr<int>> stream(3);
-    for (int i = 0; i != 3; ++i) {
-      stream.send(std::make_unique<int>(i));
+IN_RUNTIME("first_success with a limit tries one after the other until one succeeds") {
+  std::vector<int> tried;
+  const int first = task_group::first_success(first_numbers(5), 1, [&](int n) {
+    tried.push_back(n);
+    if (n < 2) {
+      throw std::runtime_error("not this one");
     }
-    stream.close();
-    CHECK(task_group::map(stream, 2, [](std::unique_ptr<int> n) { return *n; }) ==
-          std::vector<int>{0, 1, 2});
-    std::vector<std::unique_ptr<int>> kept(1);
-    kept[0] = std::make_unique<int>(7);
-    const auto doubled = task_group::map(
-        kept, 0, [](std::unique_ptr<int>& n) { return std::make_unique<int>(2 * *n); });
-    CHECK(*doubled.at(0) == 14);
-    CHECK(*kept[0] == 7);
+    return n;
   });
+  CHECK(first == 2);
+  CHECK(tried == std::vector<int>{0, 1, 2});
+}
+
+IN_BUBBLE("first_success throws what left the first that failed if all fail") {
+  std::string text;
+  try {
+    task_group::first_success(first_numbers(3), 0, [](int n) -> int {
+      thrum::sleep_for(1s * (3 - n));
+      throw std::runtime_error(std::to_string(n));
+    });
+  } catch (const std::runtime_error& error) {
+    text = error.what();
+  }
+  CHECK(text == "2");
+  CHECK(is_usage_error("task_group::first_success", [] {
+    task_group::first_success(std::vector<int>(), 0, [](int n) { return n; });
+  }));
+}
+
+IN_RUNTIME("map takes over the elements of a stream that can only be moved") {
+  const thrum::chan<std::unique_ptr<int>> stream(3);
+  for (int i = 0; i != 3; ++i) {
+    stream.send(std::make_unique<int>(i));
+  }
+  stream.close();
+  CHECK(task_group::map(stream, 2, [](std::unique_ptr<int> n) { return *n; }) ==
+        std::vector<int>{0, 1, 2});
+  std::vector<std::unique_ptr<int>> kept(1);
+  kept[0] = std::make_unique<int>(7);
+  const auto doubled = task_group::map(
+      kept, 0, [](std::unique_ptr<int>& n) { return std::make_unique<int>(2 * *n); });
+  CHECK(*doubled.at(0) == 14);
+  CHECK(*kept[0] == 7);
 }

@@ -2,15 +2,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Programs whose first thread runs goroutines, and how they end: tests/programs/hosts.cpp.
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/program.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
-#include <cstdlib>
-#include <string>
 
 TEST_CASE("a deadlock of goroutines on the first thread is reported") {
   if (THRUM_TSAN || support::emulated()) {

@@ -4,24 +4,13 @@
 // A thread that is a host of a runtime, and waits: for work, for a call that blocks, for goroutines.
 #include <thrum/runtime.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/hog.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
 using support::hog_of_a_processor;
 using support::wait_until_it_runs;
-using support::with_procs;
 using clock_of_hosts = std::chrono::steady_clock;
 
 }  // namespace

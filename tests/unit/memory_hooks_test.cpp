@@ -5,31 +5,14 @@
 // of a stack of theirs: debug/overflow_report_test.cpp.
 #include <thrum/memory_hooks.hpp>
 
-#include <thrum.hpp>
-#include <thrum/detail/sched/stack/stack_pool.hpp>
+#include <thrum/detail/sched/core/stack.hpp>
 
-#include "support/catch.hpp"
 #include "support/counted_memory.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <exception>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <system_error>
-#include <utility>
-#include <vector>
 
-using namespace std::chrono_literals;
 using support::counted_memory;
-using support::eventually;
-using support::with_procs;
 using thrum::memory_use;
 
 namespace {
@@ -72,7 +55,7 @@ void park_many(thrum::wait_group& group, thrum::latch& gate, int n) {
 
 // ---- whose memory it is ------------------------------------------------------------------------
 
-TEST_CASE("stacks come from the hooks of their runtime", "[memory_hooks]") {
+TEST_CASE("stacks come from the hooks of their runtime") {
   counted_memory memory;
   {
     thrum::runtime runtime(hooked(memory));
@@ -93,8 +76,7 @@ TEST_CASE("stacks come from the hooks of their runtime", "[memory_hooks]") {
   check_balance(memory);
 }
 
-TEST_CASE("what a runtime knows of its processors, threads and hosts comes from its hooks",
-          "[memory_hooks]") {
+TEST_CASE("what a runtime knows of its processors, threads and hosts comes from its hooks") {
   counted_memory memory;
   {
     thrum::options options = hooked(with_procs(2), memory);
@@ -119,7 +101,7 @@ TEST_CASE("what a runtime knows of its processors, threads and hosts comes from 
   check_balance(memory);
 }
 
-TEST_CASE("two runtimes with different hooks do not mix their stacks", "[memory_hooks]") {
+TEST_CASE("two runtimes with different hooks do not mix their stacks") {
   counted_memory ours;
   counted_memory theirs;
   std::atomic<int> mixed{0};
@@ -151,7 +133,7 @@ TEST_CASE("two runtimes with different hooks do not mix their stacks", "[memory_
   check_balance(theirs);
 }
 
-TEST_CASE("a stack has the guard that is asked for, in pages, or none", "[memory_hooks]") {
+TEST_CASE("a stack has the guard that is asked for, in pages, or none") {
   const std::size_t page = thrum::os::page_size();
   for (const std::size_t guard : {std::size_t{0}, std::size_t{1}, page, page + 1, 4 * page}) {
     counted_memory memory;
@@ -169,7 +151,7 @@ TEST_CASE("a stack has the guard that is asked for, in pages, or none", "[memory
   }
 }
 
-TEST_CASE("only one of two hooks is an error of use", "[memory_hooks]") {
+TEST_CASE("only one of two hooks is an error of use") {
   counted_memory memory;
   thrum::options options = hooked(memory);
   options.memory.deallocate = nullptr;
@@ -182,7 +164,7 @@ TEST_CASE("only one of two hooks is an error of use", "[memory_hooks]") {
 
 // ---- all of it comes back ----------------------------------------------------------------------
 
-TEST_CASE("what the hooks gave is given back when the runtime has ended", "[memory_hooks]") {
+TEST_CASE("what the hooks gave is given back when the runtime has ended") {
   counted_memory memory;
   std::atomic<int> panics{0};
   std::atomic<int> unwound{0};
@@ -219,8 +201,7 @@ TEST_CASE("what the hooks gave is given back when the runtime has ended", "[memo
   check_balance(memory);
 }
 
-TEST_CASE("a handle that outlives its runtime keeps the one stack with its result",
-          "[memory_hooks]") {
+TEST_CASE("a handle that outlives its runtime keeps the one stack with its result") {
   counted_memory memory;
   std::optional<thrum::join_handle<int>> late;
   {
@@ -241,7 +222,7 @@ TEST_CASE("a handle that outlives its runtime keeps the one stack with its resul
   check_balance(memory);
 }
 
-TEST_CASE("the pages of idle stacks stay with hooks that gave them", "[memory_hooks]") {
+TEST_CASE("the pages of idle stacks stay with hooks that gave them") {
   if (THRUM_ASAN || THRUM_TSAN) {
     return;  // a stack that nobody runs on is not for others to read
   }
@@ -273,7 +254,7 @@ TEST_CASE("the pages of idle stacks stay with hooks that gave them", "[memory_ho
 
 // ---- no memory ---------------------------------------------------------------------------------
 
-TEST_CASE("a hook without memory makes a spawn fail", "[memory_hooks]") {
+TEST_CASE("a hook without memory makes a spawn fail") {
   counted_memory memory;
   thrum::latch gate(1);
   thrum::latch later(1);
@@ -311,7 +292,7 @@ TEST_CASE("a hook without memory makes a spawn fail", "[memory_hooks]") {
   check_balance(memory);
 }
 
-TEST_CASE("stacks that idle processors keep are used before a spawn fails", "[memory_hooks]") {
+TEST_CASE("stacks that idle processors keep are used before a spawn fails") {
   const std::int64_t usual = thrum::sched::default_stack_idle_ns;
   thrum::sched::default_stack_idle_ns = 3'600'000'000'000;  // nobody collects them meanwhile
   counted_memory memory;
@@ -331,7 +312,7 @@ TEST_CASE("stacks that idle processors keep are used before a spawn fails", "[me
   check_balance(memory);
 }
 
-TEST_CASE("a hook without memory makes a runtime fail", "[memory_hooks]") {
+TEST_CASE("a hook without memory makes a runtime fail") {
   counted_memory memory;
   memory.refuses_objects = true;
   CHECK(error_thrown_by([&] { thrum::runtime runtime(hooked(memory)); }) ==
@@ -351,7 +332,7 @@ TEST_CASE("a hook without memory makes a runtime fail", "[memory_hooks]") {
 
 // ---- when a hook is called ---------------------------------------------------------------------
 
-TEST_CASE("a runtime that is warm calls no hook", "[memory_hooks]") {
+TEST_CASE("a runtime that is warm calls no hook") {
   counted_memory memory;
   {
     thrum::runtime runtime(hooked(memory));
@@ -387,7 +368,7 @@ TEST_CASE("a runtime that is warm calls no hook", "[memory_hooks]") {
   check_balance(memory);
 }
 
-TEST_CASE("a hook may wait for a goroutine that has no processor", "[memory_hooks]") {
+TEST_CASE("a hook may wait for a goroutine that has no processor") {
   // As it does for a lock that the goroutine held when it was interrupted.
   static std::atomic<thrum::os::note*> released;
   static std::atomic<bool> asked;
@@ -420,8 +401,7 @@ TEST_CASE("a hook may wait for a goroutine that has no processor", "[memory_hook
 }
 
 TEST_CASE(
-    "halves of forks find goroutines to run them though no hook is called where work is found",
-    "[memory_hooks]") {
+    "halves of forks find goroutines to run them though no hook is called where work is found") {
   counted_memory memory;
   {
     thrum::runtime runtime(hooked(with_procs(2), memory));
@@ -435,8 +415,7 @@ TEST_CASE(
   check_balance(memory);
 }
 
-TEST_CASE("a function of a timer is called though its goroutine needs a stack from a hook",
-          "[memory_hooks]") {
+TEST_CASE("a function of a timer is called though its goroutine needs a stack from a hook") {
   counted_memory memory;
   for (int i = 0; i != 50; ++i) {
     std::atomic<int> called{0};
@@ -468,8 +447,7 @@ TEST_CASE("a function of a timer is called though its goroutine needs a stack fr
   }
 }
 
-TEST_CASE("a timer that is set again before its function has got a stack calls it twice",
-          "[memory_hooks]") {
+TEST_CASE("a timer that is set again before its function has got a stack calls it twice") {
   static std::atomic<bool> holds;
   counted_memory memory;
   std::atomic<int> called{0};

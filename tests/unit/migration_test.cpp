@@ -5,24 +5,9 @@
 // the old thread (addresses of thread_local objects) must not reach the library. These tests want
 // to be compiled with optimisation.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/migrate.hpp"
 #include "support/process.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <mutex>
-#include <string>
-#include <thread>
-
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
+#include "support/test.hpp"
 
 namespace {
 
@@ -39,117 +24,107 @@ thread_local long thread_of_this_variable = 0;
 
 }  // namespace
 
-TEST_CASE("goroutines do migrate, with any number of processors") {
-  with_runtime([] {
-    const support::crowd crowd;
-    for (int i = 0; i != 5; ++i) {
-      const long before = support::os_thread();
-      REQUIRE(support::migrate());
-      REQUIRE(support::os_thread() != before);
-    }
-  });
+IN_RUNTIME("goroutines do migrate, with any number of processors") {
+  const support::crowd crowd;
+  for (int i = 0; i != 5; ++i) {
+    const long before = support::os_thread();
+    REQUIRE(support::migrate());
+    REQUIRE(support::os_thread() != before);
+  }
 }
 
-TEST_CASE("every operation works right behind a migration in the same function") {
-  with_runtime([] {
-    const support::crowd crowd;
-    const thrum::goroutine_id id = thrum::this_goroutine::id();
-    thrum::this_goroutine::name("wanderer");
-    thrum::chan<int> c(1);
-    thrum::mutex mutex;
-    thrum::wait_group group;
-    for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
-      // The library asks which thread it is on before and behind each migration; if one answer
-      // were kept for the other, these would work on a processor that another thread has.
-      const std::lock_guard lock(mutex);
-      c.send(i);
-      REQUIRE(support::migrate());
-      REQUIRE(c.recv() == i);
-      REQUIRE(thrum::this_goroutine::id() == id);
-      REQUIRE(support::migrate());
-      REQUIRE(thrum::this_goroutine::name() == "wanderer");
-      group.go([] {});
-      REQUIRE(thrum::spawn([i] { return i; }).join() == i);
-      REQUIRE(support::migrate());
-      thrum::sleep_for(std::chrono::microseconds(10));
-      group.wait();
-      REQUIRE(thrum::runtime::current() != nullptr);
-    }
-  });
-}
-
-TEST_CASE("a thread_local that is read behind a call is that of the present thread") {
-  with_runtime([] {
-    const support::crowd crowd;
-    std::atomic<int> mistakes{0};
-    thrum::wait_group group;
-    const int rounds = support::affordable_migrations(scaled(1'000, 50));
-    for (int g = 0; g != 10; ++g) {
-      group.go([&] {
-        for (int i = 0; i != rounds; ++i) {
-          mistakes += thread_local_is_own() ? 0 : 1;
-          thrum::this_goroutine::yield();
-          mistakes += thread_local_is_own() ? 0 : 1;
-          if (i % 20 == 0) {
-            thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(20)); });
-          }
-        }
-      });
-    }
+IN_RUNTIME("every operation works right behind a migration in the same function") {
+  const support::crowd crowd;
+  const thrum::goroutine_id id = thrum::this_goroutine::id();
+  thrum::this_goroutine::name("wanderer");
+  thrum::chan<int> c(1);
+  thrum::mutex mutex;
+  thrum::wait_group group;
+  for (int i = 0; i != support::affordable_migrations(scaled(10, 3)); ++i) {
+    // The library asks which thread it is on before and behind each migration; if one answer
+    // were kept for the other, these would work on a processor that another thread has.
+    const std::lock_guard lock(mutex);
+    c.send(i);
+    REQUIRE(support::migrate());
+    REQUIRE(c.recv() == i);
+    REQUIRE(thrum::this_goroutine::id() == id);
+    REQUIRE(support::migrate());
+    REQUIRE(thrum::this_goroutine::name() == "wanderer");
+    group.go([] {});
+    REQUIRE(thrum::spawn([i] { return i; }).join() == i);
+    REQUIRE(support::migrate());
+    thrum::sleep_for(std::chrono::microseconds(10));
     group.wait();
-    CHECK(mistakes == 0);
-  });
+    REQUIRE(thrum::runtime::current() != nullptr);
+  }
 }
 
-TEST_CASE("a mutex is unlocked on another thread than it was locked on") {
-  with_runtime([] {
-    const support::crowd crowd;
-    thrum::mutex mutex;
-    std::int64_t guarded = 0;
-    thrum::wait_group group;
-    constexpr int rounds = 3;
-    for (int g = 0; g != 3; ++g) {
-      group.go([&] {
-        for (int i = 0; i != rounds; ++i) {
-          const std::lock_guard lock(mutex);
-          const std::int64_t before = guarded;
-          support::migrate();
-          guarded = before + 1;
+IN_RUNTIME("a thread_local that is read behind a call is that of the present thread") {
+  const support::crowd crowd;
+  std::atomic<int> mistakes{0};
+  thrum::wait_group group;
+  const int rounds = support::affordable_migrations(scaled(1'000, 50));
+  for (int g = 0; g != 10; ++g) {
+    group.go([&] {
+      for (int i = 0; i != rounds; ++i) {
+        mistakes += thread_local_is_own() ? 0 : 1;
+        thrum::this_goroutine::yield();
+        mistakes += thread_local_is_own() ? 0 : 1;
+        if (i % 20 == 0) {
+          thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(20)); });
         }
-      });
-    }
-    group.wait();
-    CHECK(guarded == 3 * rounds);
-  });
+      }
+    });
+  }
+  group.wait();
+  CHECK(mistakes == 0);
 }
 
-TEST_CASE("locals, floating point and strings survive migrations in a deep stack") {
-  with_runtime([] {
-    const support::crowd crowd;
-    struct descend {
-      double operator()(int depth, double x, std::string text) const {
-        if (depth % 8 == 0) {
-          support::migrate();
-        }
-        if (depth == 0) {
-          return x + static_cast<double>(text.size());
-        }
-        const double below = (*this)(depth - 1, x * 1.5, text + "x");
-        return below / 1.5 + static_cast<double>(text.size()) * 0;
+IN_RUNTIME("a mutex is unlocked on another thread than it was locked on") {
+  const support::crowd crowd;
+  thrum::mutex mutex;
+  std::int64_t guarded = 0;
+  thrum::wait_group group;
+  constexpr int rounds = 3;
+  for (int g = 0; g != 3; ++g) {
+    group.go([&] {
+      for (int i = 0; i != rounds; ++i) {
+        const std::lock_guard lock(mutex);
+        const std::int64_t before = guarded;
+        support::migrate();
+        guarded = before + 1;
       }
-    };
-    constexpr int depth = 40;
-    double expected = 0;
-    {
-      double x = 1;
-      for (int i = 0; i != depth; ++i) {
-        x *= 1.5;
+    });
+  }
+  group.wait();
+  CHECK(guarded == 3 * rounds);
+}
+
+IN_RUNTIME("locals, floating point and strings survive migrations in a deep stack") {
+  const support::crowd crowd;
+  struct descend {
+    double operator()(int depth, double x, std::string text) const {
+      if (depth % 8 == 0) {
+        support::migrate();
       }
-      expected = x + depth;
-      for (int i = 0; i != depth; ++i) {
-        expected /= 1.5;
+      if (depth == 0) {
+        return x + static_cast<double>(text.size());
       }
+      const double below = (*this)(depth - 1, x * 1.5, text + "x");
+      return below / 1.5 + static_cast<double>(text.size()) * 0;
     }
-    CHECK(descend()(depth, 1.0, "") == expected);
-  });
+  };
+  constexpr int depth = 40;
+  double expected = 0;
+  {
+    double x = 1;
+    for (int i = 0; i != depth; ++i) {
+      x *= 1.5;
+    }
+    expected = x + depth;
+    for (int i = 0; i != depth; ++i) {
+      expected /= 1.5;
+    }
+  }
+  CHECK(descend()(depth, 1.0, "") == expected);
 }

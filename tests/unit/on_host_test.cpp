@@ -4,30 +4,9 @@
 // go(on_host, f), spawn(on_host, f), options::main_thread.
 #include <thrum/on_host.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
-
-using namespace std::chrono_literals;
-using support::is_usage_error;
-using support::with_procs;
 
 /// Options for a main goroutine on the calling thread.
 thrum::options on_main_thread(unsigned procs) {

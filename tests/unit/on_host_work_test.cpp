@@ -5,26 +5,12 @@
 // have no timeouts: a wake-up that is lost is a test that hangs.
 #include <thrum/options.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <mutex>
-#include <stdexcept>
-#include <thread>
-#include <utility>
-#include <vector>
 
 namespace {
-
-using namespace std::chrono_literals;
-using support::eventually;
 
 /// The main loop of a program that waits until it is told, as a toolkit's does for its events.
 class told_loop {

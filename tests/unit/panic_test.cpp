@@ -5,22 +5,13 @@
 
 #include <thrum/panic.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/patterns.hpp"
 #include "support/program.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
 #include <csignal>
-#include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <sstream>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
 using support::program_result;
 using support::run_program;

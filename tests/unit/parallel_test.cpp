@@ -3,32 +3,9 @@
 
 #include <thrum/parallel.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <iterator>
-#include <limits>
-#include <memory>
 #include <numeric>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually_yielding;
-using support::with_endless_slices;
-using support::with_procs;
-using support::with_runtime;
 
 namespace {
 
@@ -73,77 +50,67 @@ struct long_loop {
 
 }  // namespace
 
-TEST_CASE("parallel_for runs each iteration once, whatever the number and the grain") {
-  with_runtime([] {
-    for (const std::size_t n : {0U, 1U, 2U, 3U, 7U, 100U, 1000U}) {
-      for (const std::size_t grain :
-           {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{64}, std::size_t{5000}}) {
-        visits seen(n);
-        thrum::parallel_for(std::size_t{0}, n, seen, grain);
-        CHECK(seen.each_once());
-      }
+IN_RUNTIME("parallel_for runs each iteration once, whatever the number and the grain") {
+  for (const std::size_t n : {0U, 1U, 2U, 3U, 7U, 100U, 1000U}) {
+    for (const std::size_t grain :
+         {std::size_t{0}, std::size_t{1}, std::size_t{3}, std::size_t{64}, std::size_t{5000}}) {
+      visits seen(n);
+      thrum::parallel_for(std::size_t{0}, n, seen, grain);
+      CHECK(seen.each_once());
     }
-  });
+  }
 }
 
-TEST_CASE("parallel_for counts from any integer to any other") {
-  with_runtime([] {
-    std::atomic<int> sum{0};
-    thrum::parallel_for(-5, 3, [&](int i) { sum += i; });
-    CHECK(sum == -12);
-    sum = 0;
-    thrum::parallel_for(5, 3, [&](int) { ++sum; });
-    CHECK(sum == 0);
-    std::atomic<int> count{0};
-    thrum::parallel_for(std::numeric_limits<std::int8_t>::min(),
-                        std::numeric_limits<std::int8_t>::max(), [&](std::int8_t) { ++count; });
-    CHECK(count == 255);
-    count = 0;
-    thrum::parallel_for(0, std::size_t{10}, [&](std::size_t) { ++count; });
-    CHECK(count == 10);
-  });
+IN_RUNTIME("parallel_for counts from any integer to any other") {
+  std::atomic<int> sum{0};
+  thrum::parallel_for(-5, 3, [&](int i) { sum += i; });
+  CHECK(sum == -12);
+  sum = 0;
+  thrum::parallel_for(5, 3, [&](int) { ++sum; });
+  CHECK(sum == 0);
+  std::atomic<int> count{0};
+  thrum::parallel_for(std::numeric_limits<std::int8_t>::min(),
+                      std::numeric_limits<std::int8_t>::max(), [&](std::int8_t) { ++count; });
+  CHECK(count == 255);
+  count = 0;
+  thrum::parallel_for(0, std::size_t{10}, [&](std::size_t) { ++count; });
+  CHECK(count == 10);
 }
 
-TEST_CASE("parallel_for reaches the elements of ranges, arrays and pairs of iterators") {
-  with_runtime([] {
-    std::vector<int> values(100, 1);
-    thrum::parallel_for(values, [](int& each) { each += 1; });
-    thrum::parallel_for(values.begin(), values.end(), [](int& each) { each *= 2; });
-    CHECK(values == std::vector<int>(100, 4));
-    int array[3] = {1, 2, 3};
-    thrum::parallel_for(array, [](int& each) { each = -each; });
-    CHECK(array[2] == -3);
-    std::vector<std::string> words(5, "a");
-    thrum::parallel_for(words, &std::string::clear);
-    CHECK(words[4].empty());
-  });
+IN_RUNTIME("parallel_for reaches the elements of ranges, arrays and pairs of iterators") {
+  std::vector<int> values(100, 1);
+  thrum::parallel_for(values, [](int& each) { each += 1; });
+  thrum::parallel_for(values.begin(), values.end(), [](int& each) { each *= 2; });
+  CHECK(values == std::vector<int>(100, 4));
+  int array[3] = {1, 2, 3};
+  thrum::parallel_for(array, [](int& each) { each = -each; });
+  CHECK(array[2] == -3);
+  std::vector<std::string> words(5, "a");
+  thrum::parallel_for(words, &std::string::clear);
+  CHECK(words[4].empty());
 }
 
-TEST_CASE("parallel_for counts to the ends of the largest integers") {
-  with_runtime([] {
-    constexpr auto most = std::numeric_limits<std::int64_t>::max();
-    constexpr auto least = std::numeric_limits<std::int64_t>::min();
-    std::atomic<int> count{0};
-    thrum::parallel_for(most - 3, most, [&](std::int64_t i) { count += i >= most - 3 ? 1 : 100; });
-    thrum::parallel_for(least, least + 3,
-                        [&](std::int64_t i) { count += i < least + 3 ? 1 : 100; });
-    thrum::parallel_for(~std::uint64_t{0} - 3, ~std::uint64_t{0}, [&](std::uint64_t) { ++count; });
-    CHECK(count == 9);
-  });
+IN_RUNTIME("parallel_for counts to the ends of the largest integers") {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  std::atomic<int> count{0};
+  thrum::parallel_for(most - 3, most, [&](std::int64_t i) { count += i >= most - 3 ? 1 : 100; });
+  thrum::parallel_for(least, least + 3, [&](std::int64_t i) { count += i < least + 3 ? 1 : 100; });
+  thrum::parallel_for(~std::uint64_t{0} - 3, ~std::uint64_t{0}, [&](std::uint64_t) { ++count; });
+  CHECK(count == 9);
 }
 
-TEST_CASE("a loop of more iterations than there are addresses of 32 bits begins at its beginning") {
-  with_runtime(with_procs(1), [] {
-    bool was_first = false;
-    const auto loop = [&] {
-      thrum::parallel_for(std::int64_t{0}, std::int64_t{1} << 32, [&](std::int64_t i) {
-        was_first = i == 0;
-        throw std::runtime_error("once");
-      });
-    };
-    CHECK_THROWS_WITH(loop(), "once");
-    CHECK(was_first);
-  });
+IN_RUNTIME("a loop of more iterations than there are addresses of 32 bits begins at its beginning",
+           with_procs(1)) {
+  bool was_first = false;
+  const auto loop = [&] {
+    thrum::parallel_for(std::int64_t{0}, std::int64_t{1} << 32, [&](std::int64_t i) {
+      was_first = i == 0;
+      throw std::runtime_error("once");
+    });
+  };
+  CHECK_THROWS_WITH(loop(), "once");
+  CHECK(was_first);
 }
 
 namespace {
@@ -157,51 +124,46 @@ struct counted_range {
 
 }  // namespace
 
-TEST_CASE("parallel_for reaches the elements of a range whose end is of another type") {
-  with_runtime([] {
-    std::vector<int> values(10, 1);
-    const counted_range all{std::counted_iterator(values.begin(), 10)};
-    thrum::parallel_for(all, [](int& each) { ++each; });
-    CHECK(thrum::parallel_reduce(all, 0, std::plus<>()) == 20);
-  });
+IN_RUNTIME("parallel_for reaches the elements of a range whose end is of another type") {
+  std::vector<int> values(10, 1);
+  const counted_range all{std::counted_iterator(values.begin(), 10)};
+  thrum::parallel_for(all, [](int& each) { ++each; });
+  CHECK(thrum::parallel_reduce(all, 0, std::plus<>()) == 20);
 }
 
-TEST_CASE("this_goroutine::exit in an iteration ends the caller, also if another one has thrown") {
-  with_runtime(with_procs(1), [] {
-    bool was_caught = false;
-    auto looping = thrum::spawn([&] {
-      thrum::latch both(2);
-      try {
-        thrum::parallel_for(0, 2, [&](int i) {
-          both.arrive_and_wait();
-          if (i == 1) {
-            throw std::runtime_error("one");
-          }
-          thrum::this_goroutine::yield();
-          thrum::this_goroutine::exit();
-        });
-      } catch (const std::runtime_error&) {
-        was_caught = true;
-      }
-    });
-    REQUIRE(eventually_yielding([&] { return looping.done(); }));
-    CHECK(!was_caught);
-    looping.detach();
+IN_RUNTIME("this_goroutine::exit in an iteration ends the caller, also if another one has thrown",
+           with_procs(1)) {
+  bool was_caught = false;
+  auto looping = thrum::spawn([&] {
+    thrum::latch both(2);
+    try {
+      thrum::parallel_for(0, 2, [&](int i) {
+        both.arrive_and_wait();
+        if (i == 1) {
+          throw std::runtime_error("one");
+        }
+        thrum::this_goroutine::yield();
+        thrum::this_goroutine::exit();
+      });
+    } catch (const std::runtime_error&) {
+      was_caught = true;
+    }
   });
+  REQUIRE(eventually_yielding([&] { return looping.done(); }));
+  CHECK(!was_caught);
+  looping.detach();
 }
 
-TEST_CASE("an iteration may park, and others run meanwhile") {
-  with_runtime([] {
-    auto values = thrum::make_chan<int>();
-    thrum::go([values] {
-      for (int i = 0; i != 100; ++i) {
-        values.send(i);
-      }
-    });
-    std::atomic<int> sum{0};
-    thrum::parallel_for(0, 100, [&](int) { sum += values.recv().value_or(0); });
-    CHECK(sum == 4950);
+IN_RUNTIME("an iteration may park, and others run meanwhile") {
+  auto values = thrum::make_chan<int>();
+  thrum::go([values] {
+    for (int i = 0; i != 100; ++i) {
+      values.send(i);
+    }
   });
+  std::atomic<int> sum{0};
+  thrum::parallel_for(0, 100, [&](int) { sum += values.recv().value_or(0); });
+  CHECK(sum == 4950);
 }
 
 TEST_CASE("half of a loop is on offer before its first iteration runs") {
@@ -214,50 +176,44 @@ TEST_CASE("half of a loop is on offer before its first iteration runs") {
   }
 }
 
-TEST_CASE("loops nest") {
-  with_runtime([] {
-    std::atomic<int> count{0};
+IN_RUNTIME("loops nest") {
+  std::atomic<int> count{0};
+  thrum::parallel_for(0, 20, [&](int) {
     thrum::parallel_for(0, 20, [&](int) {
-      thrum::parallel_for(0, 20, [&](int) {
-        thrum::this_goroutine::yield();
-        ++count;
-      });
+      thrum::this_goroutine::yield();
+      ++count;
     });
-    CHECK(count == 400);
   });
+  CHECK(count == 400);
 }
 
-TEST_CASE("other processors take iterations while one computes") {
-  with_runtime(with_procs(2), [] {
-    std::atomic<int> inside{0};
-    thrum::parallel_for(0, 2, [&](int) {
-      ++inside;
-      while (inside != 2) {
+IN_RUNTIME("other processors take iterations while one computes", with_procs(2)) {
+  std::atomic<int> inside{0};
+  thrum::parallel_for(0, 2, [&](int) {
+    ++inside;
+    while (inside != 2) {
+    }
+  });
+  CHECK(inside == 2);
+}
+
+IN_RUNTIME("the first exception leaves a loop when all that had begun have ended") {
+  std::atomic<int> running{0};
+  std::atomic<int> begun{0};
+  const auto loop = [&] {
+    thrum::parallel_for(0, 10'000, [&](int i) {
+      ++begun;
+      ++running;
+      thrum::this_goroutine::yield();
+      --running;
+      if (i % 100 == 7) {
+        throw std::runtime_error("seven");
       }
     });
-    CHECK(inside == 2);
-  });
-}
-
-TEST_CASE("the first exception leaves a loop when all that had begun have ended") {
-  with_runtime([] {
-    std::atomic<int> running{0};
-    std::atomic<int> begun{0};
-    const auto loop = [&] {
-      thrum::parallel_for(0, 10'000, [&](int i) {
-        ++begun;
-        ++running;
-        thrum::this_goroutine::yield();
-        --running;
-        if (i % 100 == 7) {
-          throw std::runtime_error("seven");
-        }
-      });
-    };
-    CHECK_THROWS_WITH(loop(), "seven");
-    CHECK(running == 0);
-    CHECK(begun < 10'000);
-  });
+  };
+  CHECK_THROWS_WITH(loop(), "seven");
+  CHECK(running == 0);
+  CHECK(begun < 10'000);
 }
 
 TEST_CASE("when the runtime stops, iterations that wait are cancelled and the caller ends") {
@@ -294,35 +250,31 @@ TEST_CASE("outside of a runtime, and inside blocking, a loop runs in order on th
   with_runtime([&] { CHECK(thrum::blocking(in_order)); });
 }
 
-TEST_CASE("parallel_reduce combines neighbours in their order, whatever the grain") {
-  with_runtime([] {
-    std::string letters;
-    for (int i = 0; i != 500; ++i) {
-      letters += static_cast<char>('a' + i % 26);
-    }
-    for (const std::size_t grain : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
-      const std::string joined = thrum::parallel_reduce(
-          letters, std::string(">"),
-          [](std::string a, const std::string& b) {
-            thrum::this_goroutine::yield();
-            return std::move(a) + b;
-          },
-          [](char c) { return std::string(1, c); }, grain);
-      CHECK(joined == ">" + letters);
-    }
-  });
+IN_RUNTIME("parallel_reduce combines neighbours in their order, whatever the grain") {
+  std::string letters;
+  for (int i = 0; i != 500; ++i) {
+    letters += static_cast<char>('a' + i % 26);
+  }
+  for (const std::size_t grain : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
+    const std::string joined = thrum::parallel_reduce(
+        letters, std::string(">"),
+        [](std::string a, const std::string& b) {
+          thrum::this_goroutine::yield();
+          return std::move(a) + b;
+        },
+        [](char c) { return std::string(1, c); }, grain);
+    CHECK(joined == ">" + letters);
+  }
 }
 
-TEST_CASE("parallel_reduce adds up ranges, iterators and integers") {
-  with_runtime([] {
-    std::vector<int> values(1000);
-    std::iota(values.begin(), values.end(), 1);
-    CHECK(thrum::parallel_reduce(values, 0, std::plus<>()) == 500'500);
-    CHECK(thrum::parallel_reduce(values.begin(), values.end(), std::int64_t{5}, std::plus<>()) ==
-          500'505);
-    CHECK(thrum::parallel_reduce(0, 10, 0, std::plus<>(), [](int i) { return i * i; }) == 285);
-    CHECK(thrum::parallel_reduce(values.begin(), values.begin(), 7, std::plus<>()) == 7);
-  });
+IN_RUNTIME("parallel_reduce adds up ranges, iterators and integers") {
+  std::vector<int> values(1000);
+  std::iota(values.begin(), values.end(), 1);
+  CHECK(thrum::parallel_reduce(values, 0, std::plus<>()) == 500'500);
+  CHECK(thrum::parallel_reduce(values.begin(), values.end(), std::int64_t{5}, std::plus<>()) ==
+        500'505);
+  CHECK(thrum::parallel_reduce(0, 10, 0, std::plus<>(), [](int i) { return i * i; }) == 285);
+  CHECK(thrum::parallel_reduce(values.begin(), values.begin(), 7, std::plus<>()) == 7);
 }
 
 TEST_CASE("parallel_reduce takes results that can only be moved and have no default") {
@@ -342,20 +294,18 @@ TEST_CASE("parallel_reduce takes results that can only be moved and have no defa
   });
 }
 
-TEST_CASE("an exception leaves parallel_reduce, of an element and of two parts") {
-  with_runtime([] {
-    const auto of_element = [] {
-      return thrum::parallel_reduce(0, 100, 0, std::plus<>(), [](int i) {
-        return i == 50 ? throw std::runtime_error("fifty") : i;
-      });
-    };
-    CHECK_THROWS_WITH(of_element(), "fifty");
-    const auto of_parts = [] {
-      return thrum::parallel_reduce(0, 100, 0,
-                                    [](int, int) -> int { throw std::runtime_error("parts"); });
-    };
-    CHECK_THROWS_WITH(of_parts(), "parts");
-  });
+IN_RUNTIME("an exception leaves parallel_reduce, of an element and of two parts") {
+  const auto of_element = [] {
+    return thrum::parallel_reduce(0, 100, 0, std::plus<>(), [](int i) {
+      return i == 50 ? throw std::runtime_error("fifty") : i;
+    });
+  };
+  CHECK_THROWS_WITH(of_element(), "fifty");
+  const auto of_parts = [] {
+    return thrum::parallel_reduce(0, 100, 0,
+                                  [](int, int) -> int { throw std::runtime_error("parts"); });
+  };
+  CHECK_THROWS_WITH(of_parts(), "parts");
 }
 
 // A machine that is busy may keep the loop from its CPU for a slice: then it does not seem to get on.
@@ -378,10 +328,8 @@ TEST_CASE("a loop that lasts for hundreds of time slices makes a goroutine now a
   }));
 }
 
-TEST_CASE("a loop that nobody helps with makes no goroutine") {
-  with_runtime(with_endless_slices(1), [] {
-    const auto before = thrum::stats().created;
-    CHECK(thrum::parallel_reduce(0, 1000, 0, std::plus<>()) == 499'500);
-    CHECK(thrum::stats().created == before);
-  });
+IN_RUNTIME("a loop that nobody helps with makes no goroutine", with_endless_slices(1)) {
+  const auto before = thrum::stats().created;
+  CHECK(thrum::parallel_reduce(0, 1000, 0, std::plus<>()) == 499'500);
+  CHECK(thrum::stats().created == before);
 }

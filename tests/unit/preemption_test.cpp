@@ -4,22 +4,11 @@
 // Processors taken from code that does not ask to be interrupted: from loops, by a signal. Go's
 // AsyncPreempt and Preemption are here; calls that block are in blocking_calls_test.cpp.
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/sees_threads.hpp"
+#include "support/test.hpp"
 
-#include <thrum.hpp>
-
-#include <array>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <exception>
-#include <stdexcept>
-#include <string>
-#include <thread>
 
 #if !defined(_WIN32)
 #include "support/put_back_action.hpp"
@@ -29,7 +18,6 @@
 
 namespace {
 
-using namespace std::chrono_literals;
 using thrum::preemption;
 
 thrum::options settings(unsigned procs, preemption preempt = preemption::async) {

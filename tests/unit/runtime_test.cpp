@@ -3,38 +3,17 @@
 
 #include <thrum/runtime.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/environment.hpp"
-#include "support/eventually.hpp"
 #include "support/process.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <exception>
-#include <memory>
-#include <mutex>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
 
 #if !defined(_WIN32)
 #include <sys/resource.h>
 #endif
 
-using namespace std::chrono_literals;
-using support::eventually;
-using support::scaled;
 using support::scoped_environment;
-using support::with_procs;
-using support::with_runtime;
 
 // ---- run ---------------------------------------------------------------------------------------
 
@@ -244,13 +223,11 @@ TEST_CASE("channels, mutexes and groups may be shared between runtimes") {
   CHECK(guarded == 2 * n);
 }
 
-TEST_CASE("a goroutine may own a runtime and block on it") {
-  with_runtime([] {
-    thrum::runtime inner(with_procs(1));
-    CHECK(inner.block_on([] { return thrum::spawn([] { return 3; }).join(); }) == 3);
-    CHECK(thrum::runtime::current() != &inner);
-    thrum::blocking([&] { inner.stop(); });
-  });
+IN_RUNTIME("a goroutine may own a runtime and block on it") {
+  thrum::runtime inner(with_procs(1));
+  CHECK(inner.block_on([] { return thrum::spawn([] { return 3; }).join(); }) == 3);
+  CHECK(thrum::runtime::current() != &inner);
+  thrum::blocking([&] { inner.stop(); });
 }
 
 TEST_CASE("block_on gives the result, the reference or the exception to the calling thread") {

@@ -4,25 +4,11 @@
 // Several threads as hosts of one runtime, and how a runtime with hosts ends.
 #include <thrum/runtime.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <thread>
-#include <vector>
+#include "support/test.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::is_usage_error;
-using support::with_procs;
 using clock_of_hosts = std::chrono::steady_clock;
 
 }  // namespace

@@ -3,24 +3,8 @@
 
 #include <thrum/this_goroutine.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::with_procs;
-using support::with_runtime;
 namespace this_goroutine = thrum::this_goroutine;
 
 TEST_CASE("outside of a goroutine there is no id, no name, no stop, and yield yields the thread") {
@@ -36,17 +20,15 @@ TEST_CASE("outside of a goroutine there is no id, no name, no stop, and yield yi
   CHECK(support::is_usage_error("this_goroutine::exit", [] { this_goroutine::exit(); }));
 }
 
-TEST_CASE("a goroutine has the name that it gives itself, cut at 23 characters") {
-  with_runtime([] {
-    CHECK(this_goroutine::name().empty());
-    this_goroutine::name("worker");
-    this_goroutine::yield();
-    CHECK(this_goroutine::name() == "worker");
-    const std::string_view longer = "a name of more than twenty-three characters";
-    this_goroutine::name(longer);
-    CHECK(this_goroutine::name() == longer.substr(0, 23));
-    CHECK(thrum::spawn([] { return std::string(this_goroutine::name()); }).join().empty());
-  });
+IN_RUNTIME("a goroutine has the name that it gives itself, cut at 23 characters") {
+  CHECK(this_goroutine::name().empty());
+  this_goroutine::name("worker");
+  this_goroutine::yield();
+  CHECK(this_goroutine::name() == "worker");
+  const std::string_view longer = "a name of more than twenty-three characters";
+  this_goroutine::name(longer);
+  CHECK(this_goroutine::name() == longer.substr(0, 23));
+  CHECK(thrum::spawn([] { return std::string(this_goroutine::name()); }).join().empty());
 }
 
 TEST_CASE("yield on one processor lets all others run once before it returns") {
@@ -77,15 +59,13 @@ TEST_CASE("yield on one processor lets all others run once before it returns") {
   });
 }
 
-TEST_CASE("yield alone returns") {
-  with_runtime([] {
-    const auto own = this_goroutine::id();
-    for (int i = 0; i != 1'000; ++i) {
-      this_goroutine::yield();
-    }
-    CHECK(this_goroutine::id() == own);
-    CHECK(thrum::stats().running == 1);
-  });
+IN_RUNTIME("yield alone returns") {
+  const auto own = this_goroutine::id();
+  for (int i = 0; i != 1'000; ++i) {
+    this_goroutine::yield();
+  }
+  CHECK(this_goroutine::id() == own);
+  CHECK(thrum::stats().running == 1);
 }
 
 namespace {
@@ -119,28 +99,26 @@ TEST_CASE("a loop with preemption points gives its only processor to others") {
   });
 }
 
-TEST_CASE("exit runs the destructors on the stack and ends nothing else") {
-  with_runtime([] {
-    auto resource = std::make_shared<int>(1);
-    const std::weak_ptr<int> watch = resource;
-    std::atomic<bool> went_on{false};
-    thrum::wait_group group;
-    group.go([&, held = std::move(resource)]() mutable {
-      const std::shared_ptr<int> on_stack = std::move(held);
-      struct inner {
-        [[noreturn]] static void leave() { this_goroutine::exit(); }
-      };
-      try {
-        inner::leave();
-      } catch (const std::exception&) {
-        went_on = true;  // goroutine_exit is none
-      }
-      went_on = true;
-    });
-    group.wait();
-    CHECK(support::eventually([&] { return watch.expired(); }));
-    CHECK_FALSE(went_on);
+IN_RUNTIME("exit runs the destructors on the stack and ends nothing else") {
+  auto resource = std::make_shared<int>(1);
+  const std::weak_ptr<int> watch = resource;
+  std::atomic<bool> went_on{false};
+  thrum::wait_group group;
+  group.go([&, held = std::move(resource)]() mutable {
+    const std::shared_ptr<int> on_stack = std::move(held);
+    struct inner {
+      [[noreturn]] static void leave() { this_goroutine::exit(); }
+    };
+    try {
+      inner::leave();
+    } catch (const std::exception&) {
+      went_on = true;  // goroutine_exit is none
+    }
+    went_on = true;
   });
+  group.wait();
+  CHECK(support::eventually([&] { return watch.expired(); }));
+  CHECK_FALSE(went_on);
 }
 
 TEST_CASE("the stop token is the runtime's: it turns when the runtime stops") {

@@ -4,23 +4,12 @@
 // thread_lock, with Go's tests of LockOSThread: YieldProgress, YieldLocked (the first case), BlockLocked, Nesting,
 // Exit.
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/migrate.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <thrum.hpp>
-
-#include <atomic>
-#include <chrono>
 #include <new>
-#include <stdexcept>
-#include <thread>
 
 namespace {
-
-using namespace std::chrono_literals;
-using support::eventually;
 
 std::thread::id this_thread() {
   return thrum::blocking([] { return std::this_thread::get_id(); });

@@ -3,15 +3,9 @@
 //
 // The end of tests that hang (support/watchdog.cpp).
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/process.hpp"
 #include "support/program.hpp"
-#include "support/with_runtime.hpp"
-
-#include <chrono>
-#include <string>
+#include "support/test.hpp"
 
 #if !defined(_WIN32)
 #include <unistd.h>

@@ -3,7 +3,7 @@
 //
 // examples/follow.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -3,7 +3,7 @@
 //
 // examples/http_server: fifos, memory, and the programs that people use.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

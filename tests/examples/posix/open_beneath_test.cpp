@@ -3,7 +3,7 @@
 //
 // examples/http/open_beneath.hpp: files below a directory, and none elsewhere.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

@@ -3,7 +3,7 @@
 //
 // examples/tiny_http.
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #ifdef THRUM_EXAMPLES_DIR
 

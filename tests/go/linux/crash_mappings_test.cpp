@@ -3,12 +3,8 @@
 //
 // What go/crash_test.cpp has for threads, of mappings, which are limited on Linux.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/program.hpp"
-
-#include <cstdlib>
+#include "support/test.hpp"
 
 using support::program_result;
 using support::run_program;

@@ -3,22 +3,12 @@
 //
 // What go/net_dial_test.cpp cannot ask elsewhere: which ports the system gives.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <cstdint>
 #include <fstream>
-#include <system_error>
 
-using namespace std::chrono_literals;
 using support::loopback;
-using support::scaled;
-using support::with_runtime;
 using thrum::net::dial;
 using thrum::net::endpoint;
 

@@ -3,22 +3,10 @@
 //
 // Go's tests of splice between connections, re-created from their descriptions on io::copy.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
+#include "support/test.hpp"
 
 using support::conn_pair;
-using support::with_runtime;
 namespace io = thrum::io;
 namespace net = thrum::net;
 
@@ -92,45 +80,43 @@ TEST_CASE("splice ReaderAtEOF: a copy of what has ended is nothing, and the dest
   });
 }
 
-TEST_CASE("splice Issue25985: proxies whose clients and servers hang up at any time all end") {
-  with_runtime([] {
-    net::listener behind = net::listener::listen(support::loopback());
-    net::listener front = net::listener::listen(support::loopback());
-    const net::endpoint to = behind.local();
-    constexpr int count = 100;
-    std::atomic<int> ended{0};
-    thrum::task_group all;
-    all.go([&] {
-      for (int i = 0; i != count; ++i) {  // takes a part, and hangs up
-        net::conn c = behind.accept();
-        std::error_code error;
-        std::string some(static_cast<std::size_t>(i) * 2000 + 1, '\0');
-        c.read_full(some, error);
-      }
-    });
-    all.go([&] {
-      for (int i = 0; i != count; ++i) {
-        all.go([&, in = front.accept()]() mutable {
-          std::error_code error;
-          net::conn out = net::dial(to);
-          auto back = thrum::spawn([&] {
-            std::error_code of_back;
-            io::copy(out, in, of_back);
-            in.close();
-          });
-          io::copy(in, out, error);
-          out.close();
-          back.join();
-          ++ended;
-        });
-      }
-    });
-    for (int i = 0; i != count; ++i) {
-      net::conn client = net::dial(front.local());
+IN_RUNTIME("splice Issue25985: proxies whose clients and servers hang up at any time all end") {
+  net::listener behind = net::listener::listen(support::loopback());
+  net::listener front = net::listener::listen(support::loopback());
+  const net::endpoint to = behind.local();
+  constexpr int count = 100;
+  std::atomic<int> ended{0};
+  thrum::task_group all;
+  all.go([&] {
+    for (int i = 0; i != count; ++i) {  // takes a part, and hangs up
+      net::conn c = behind.accept();
       std::error_code error;
-      client.write(std::string(100'000, 'c'), error);
+      std::string some(static_cast<std::size_t>(i) * 2000 + 1, '\0');
+      c.read_full(some, error);
     }
-    all.wait();
-    CHECK(ended == count);
   });
+  all.go([&] {
+    for (int i = 0; i != count; ++i) {
+      all.go([&, in = front.accept()]() mutable {
+        std::error_code error;
+        net::conn out = net::dial(to);
+        auto back = thrum::spawn([&] {
+          std::error_code of_back;
+          io::copy(out, in, of_back);
+          in.close();
+        });
+        io::copy(in, out, error);
+        out.close();
+        back.join();
+        ++ended;
+      });
+    }
+  });
+  for (int i = 0; i != count; ++i) {
+    net::conn client = net::dial(front.local());
+    std::error_code error;
+    client.write(std::string(100'000, 'c'), error);
+  }
+  all.wait();
+  CHECK(ended == count);
 }

@@ -5,16 +5,11 @@
 
 #include <thrum/net/tls.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/folder.hpp"
 #include "support/inheritable.hpp"
 #include "support/process.hpp"
+#include "support/test.hpp"
 #include "tls/certificates.hpp"
-
-#include <string>
-#include <vector>
 
 TEST_CASE("reads a key and certificates, for the next one", "[.reads-key]") {
   const support::folder here;

@@ -5,25 +5,10 @@
 #include <thrum/chan.hpp>
 #include <thrum/detail/chan/element.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <numeric>
-#include <stdexcept>
-#include <string>
-#include <utility>
 
-using namespace std::chrono_literals;
-using support::eventually;
-using support::with_runtime;
 using thrum::recv_status;
 
 namespace {
@@ -68,42 +53,38 @@ struct alignas(64) over_aligned {
 
 }  // namespace
 
-TEST_CASE("elements may be move-only, and each is destroyed once") {
-  with_runtime([] {
-    for (const std::size_t capacity : {0U, 1U, 3U}) {
-      thrum::chan<counted> c(capacity);
-      auto receiver = thrum::spawn([c]() mutable {
-        int sum = 0;
-        for (counted& element : c) {
-          sum += element.value;
-        }
-        return sum;
-      });
-      for (int i = 1; i <= 100; ++i) {
-        c.send(counted(i));
+IN_RUNTIME("elements may be move-only, and each is destroyed once") {
+  for (const std::size_t capacity : {0U, 1U, 3U}) {
+    thrum::chan<counted> c(capacity);
+    auto receiver = thrum::spawn([c]() mutable {
+      int sum = 0;
+      for (counted& element : c) {
+        sum += element.value;
       }
-      c.close();
-      REQUIRE(receiver.join() == 5'050);
+      return sum;
+    });
+    for (int i = 1; i <= 100; ++i) {
+      c.send(counted(i));
     }
-    CHECK(counted::alive == 0);
-  });
+    c.close();
+    REQUIRE(receiver.join() == 5'050);
+  }
+  CHECK(counted::alive == 0);
 }
 
-TEST_CASE("elements that are still buffered go with the last handle") {
-  with_runtime([] {
-    {
-      thrum::chan<counted> c(10);
-      for (int i = 0; i != 7; ++i) {
-        c.send(counted(i));
-      }
-      c.recv();
-      c.send(counted(7));
-      thrum::chan<counted> other = c;
-      c = thrum::chan<counted>();
-      CHECK(counted::alive == 7);
+IN_RUNTIME("elements that are still buffered go with the last handle") {
+  {
+    thrum::chan<counted> c(10);
+    for (int i = 0; i != 7; ++i) {
+      c.send(counted(i));
     }
-    CHECK(counted::alive == 0);
-  });
+    c.recv();
+    c.send(counted(7));
+    thrum::chan<counted> other = c;
+    c = thrum::chan<counted>();
+    CHECK(counted::alive == 7);
+  }
+  CHECK(counted::alive == 0);
 }
 
 TEST_CASE("elements of goroutines that are unwound at stop are destroyed") {
@@ -120,111 +101,96 @@ TEST_CASE("elements of goroutines that are unwound at stop are destroyed") {
   CHECK(counted::alive == 0);
 }
 
-TEST_CASE("a value that is not sent stays as it was") {
-  with_runtime([] {
-    thrum::chan<std::unique_ptr<int>> c(0);
-    auto value = std::make_unique<int>(7);
-    CHECK_FALSE(c.try_send(value));
-    REQUIRE(value != nullptr);
-    CHECK_FALSE(c.send_for(value, 1ms));
-    REQUIRE(value != nullptr);
-    CHECK_FALSE(c.try_send(std::move(value)));
-    // NOLINTBEGIN(bugprone-use-after-move): what was not sent is not moved
-    REQUIRE(value != nullptr);
-    CHECK(*value == 7);
-    // NOLINTEND(bugprone-use-after-move)
-    auto receiver = thrum::spawn([c]() mutable { return **c.recv(); });
-    CHECK(c.send_for(value, support::long_time));
-    CHECK(value == nullptr);
-    CHECK(receiver.join() == 7);
-  });
+IN_RUNTIME("a value that is not sent stays as it was") {
+  thrum::chan<std::unique_ptr<int>> c(0);
+  auto value = std::make_unique<int>(7);
+  CHECK_FALSE(c.try_send(value));
+  REQUIRE(value != nullptr);
+  CHECK_FALSE(c.send_for(value, 1ms));
+  REQUIRE(value != nullptr);
+  CHECK_FALSE(c.try_send(std::move(value)));
+  // NOLINTBEGIN(bugprone-use-after-move): what was not sent is not moved
+  REQUIRE(value != nullptr);
+  CHECK(*value == 7);
+  // NOLINTEND(bugprone-use-after-move)
+  auto receiver = thrum::spawn([c]() mutable { return **c.recv(); });
+  CHECK(c.send_for(value, support::long_time));
+  CHECK(value == nullptr);
+  CHECK(receiver.join() == 7);
 }
 
-TEST_CASE("an element whose move throws leaves the channel as it was") {
-  with_runtime([] {
-    thrum::chan<throws_on_move> c(2);
-    c.send(throws_on_move("first"));
-    throws_on_move second("second");
-    throws_on_move::armed = true;
-    CHECK_THROWS_AS(c.try_send(second), std::runtime_error);
-    CHECK(c.size() == 1);
-    throws_on_move::armed = false;
-    CHECK(second.text == "second");
-    CHECK(c.try_send(second));
-    throws_on_move third("third");
-    CHECK_FALSE(c.try_send(third));
-    CHECK(third.text == "third");
-    CHECK(c.recv()->text == "first");
-    CHECK(c.recv()->text == "second");
-  });
+IN_RUNTIME("an element whose move throws leaves the channel as it was") {
+  thrum::chan<throws_on_move> c(2);
+  c.send(throws_on_move("first"));
+  throws_on_move second("second");
+  throws_on_move::armed = true;
+  CHECK_THROWS_AS(c.try_send(second), std::runtime_error);
+  CHECK(c.size() == 1);
+  throws_on_move::armed = false;
+  CHECK(second.text == "second");
+  CHECK(c.try_send(second));
+  throws_on_move third("third");
+  CHECK_FALSE(c.try_send(third));
+  CHECK(third.text == "third");
+  CHECK(c.recv()->text == "first");
+  CHECK(c.recv()->text == "second");
 }
 
-TEST_CASE("elements keep their alignment in the buffer and on the way") {
-  with_runtime([] {
-    for (const std::size_t capacity : {0U, 3U}) {
-      thrum::chan<over_aligned> c(capacity);
-      thrum::go([c]() mutable {
-        for (char i = 0; i != 10; ++i) {
-          c.send({i});
-        }
-      });
-      for (char i = 0; i != 10; ++i) {
-        over_aligned received{};
-        REQUIRE(c.recv(received) == recv_status::ok);
-        REQUIRE(received.c == i);
-      }
-    }
-  });
-}
-
-TEST_CASE("large elements travel whole") {
-  with_runtime([] {
-    struct large {
-      std::uint64_t words[1'000];
-    };
-    thrum::chan<large> c(2);
+IN_RUNTIME("elements keep their alignment in the buffer and on the way") {
+  for (const std::size_t capacity : {0U, 3U}) {
+    thrum::chan<over_aligned> c(capacity);
     thrum::go([c]() mutable {
-      for (std::uint64_t i = 0; i != 50; ++i) {
-        large element;
-        std::iota(std::begin(element.words), std::end(element.words), i);
-        c.send(element);
+      for (char i = 0; i != 10; ++i) {
+        c.send({i});
       }
-      c.close();
     });
-    std::uint64_t i = 0;
-    for (const large& element : c) {
-      REQUIRE(element.words[0] == i);
-      REQUIRE(element.words[999] == i + 999);
-      ++i;
+    for (char i = 0; i != 10; ++i) {
+      over_aligned received{};
+      REQUIRE(c.recv(received) == recv_status::ok);
+      REQUIRE(received.c == i);
     }
-    CHECK(i == 50);
-  });
+  }
 }
 
-TEST_CASE("channels travel through channels") {
-  with_runtime([] {
-    thrum::chan<thrum::chan<int>> requests(0);
-    thrum::go([requests]() mutable {
-      for (thrum::chan<int>& reply : requests) {
-        reply.send(42);
-      }
-    });
-    for (int i = 0; i != 100; ++i) {
-      thrum::chan<int> reply(0);
-      requests.send(reply);
-      REQUIRE(reply.recv() == 42);
+IN_RUNTIME("large elements travel whole") {
+  struct large {
+    std::uint64_t words[1'000];
+  };
+  thrum::chan<large> c(2);
+  thrum::go([c]() mutable {
+    for (std::uint64_t i = 0; i != 50; ++i) {
+      large element;
+      std::iota(std::begin(element.words), std::end(element.words), i);
+      c.send(element);
     }
-    requests.close();
+    c.close();
   });
+  std::uint64_t i = 0;
+  for (const large& element : c) {
+    REQUIRE(element.words[0] == i);
+    REQUIRE(element.words[999] == i + 999);
+    ++i;
+  }
+  CHECK(i == 50);
+}
+
+IN_RUNTIME("channels travel through channels") {
+  thrum::chan<thrum::chan<int>> requests(0);
+  thrum::go([requests]() mutable {
+    for (thrum::chan<int>& reply : requests) {
+      reply.send(42);
+    }
+  });
+  for (int i = 0; i != 100; ++i) {
+    thrum::chan<int> reply(0);
+    requests.send(reply);
+    REQUIRE(reply.recv() == 42);
+  }
+  requests.close();
 }
 
 //
-#include "support/catch.hpp"
 
-#include <memory>
-#include <string>
-#include <type_traits>
-#include <utility>
 #include <variant>
 
 namespace {
@@ -259,7 +225,7 @@ struct unmovable {
 
 }  // namespace
 
-TEST_CASE("an element whose move cannot throw lies in the channel as itself", "[chan]") {
+TEST_CASE("an element whose move cannot throw lies in the channel as itself") {
   CHECK((std::is_same_v<cd::chan_element<int>::type, int>));
   CHECK((std::is_same_v<cd::chan_element<std::string>::type, std::string>));
   CHECK((std::is_same_v<cd::chan_element<made_once>::type, made_once>));
@@ -267,7 +233,7 @@ TEST_CASE("an element whose move cannot throw lies in the channel as itself", "[
   CHECK(cd::chan_element<std::string>::unwrap(element) == "text");
 }
 
-TEST_CASE("an element whose move may throw lies in a box", "[chan]") {
+TEST_CASE("an element whose move may throw lies in a box") {
   using element = cd::chan_element<may_throw>;
   CHECK((element::is_boxed));
   CHECK((std::is_same_v<element::type, std::unique_ptr<may_throw>>));
@@ -278,17 +244,17 @@ TEST_CASE("an element whose move may throw lies in a box", "[chan]") {
   CHECK(boxed->value == 0);
 }
 
-TEST_CASE("a signal lies in a channel as nothing", "[chan]") {
+TEST_CASE("a signal lies in a channel as nothing") {
   CHECK((std::is_same_v<cd::chan_element<void>::type, std::monostate>));
 }
 
-TEST_CASE("what cannot be an element stands for another type once that was said", "[chan]") {
+TEST_CASE("what cannot be an element stands for another type once that was said") {
   CHECK((std::is_same_v<cd::element_or_other<int>, int>));
   CHECK((std::is_same_v<cd::element_or_other<int&>, int>));
   CHECK((std::is_same_v<cd::element_or_other<unmovable>, void>));
 }
 
-TEST_CASE("a value that was not sent goes back by assignment, or is made anew", "[chan]") {
+TEST_CASE("a value that was not sent goes back by assignment, or is made anew") {
   may_throw assigned(0);
   may_throw from(3);
   cd::put_back(assigned, from);

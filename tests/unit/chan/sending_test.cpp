@@ -5,24 +5,10 @@
 
 #include <thrum/detail/chan/sending.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/set_back_clock.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <utility>
-
-using namespace std::chrono_literals;
-using support::is_usage_error;
 using support::set_back_clock;
-using support::with_runtime;
 
 namespace {
 
@@ -102,72 +88,64 @@ TEST_CASE("an element whose move may throw is copied and moved in the same way")
   check_copies_and_moves<offered<true>>();
 }
 
-TEST_CASE("try_send copies nothing while there is no room") {
-  with_runtime([] {
-    using value_type = offered<false>;
-    const value_type value("text");
-    value_type::copies = 0;
-    const thrum::chan<value_type> unbuffered(0);
-    CHECK_FALSE(unbuffered.try_send(value));
-    CHECK_FALSE(thrum::chan<value_type>().try_send(value));
-    const thrum::chan<value_type> full(1);
-    full.send(value_type("text"));
-    CHECK_FALSE(full.try_send(value));
-    CHECK(value_type::copies == 0);
-    full.close();
-    CHECK(is_usage_error("chan::send", [&] { static_cast<void>(full.try_send(value)); }));
-  });
+IN_RUNTIME("try_send copies nothing while there is no room") {
+  using value_type = offered<false>;
+  const value_type value("text");
+  value_type::copies = 0;
+  const thrum::chan<value_type> unbuffered(0);
+  CHECK_FALSE(unbuffered.try_send(value));
+  CHECK_FALSE(thrum::chan<value_type>().try_send(value));
+  const thrum::chan<value_type> full(1);
+  full.send(value_type("text"));
+  CHECK_FALSE(full.try_send(value));
+  CHECK(value_type::copies == 0);
+  full.close();
+  CHECK(is_usage_error("chan::send", [&] { static_cast<void>(full.try_send(value)); }));
 }
 
-TEST_CASE("a copy that throws leaves the channel and the value as they were") {
-  with_runtime([] {
-    struct throws_on_copy {
-      std::string text;
-      explicit throws_on_copy(const char* of) : text(of) {}
-      throws_on_copy(const throws_on_copy& /*other*/) { throw std::runtime_error("copied"); }
-      throws_on_copy(throws_on_copy&&) noexcept = default;
-      throws_on_copy& operator=(const throws_on_copy&) = delete;
-      throws_on_copy& operator=(throws_on_copy&&) = delete;
-      ~throws_on_copy() = default;
-    };
-    const thrum::chan<throws_on_copy> c(1);
-    throws_on_copy value("text");
-    CHECK_THROWS_AS(static_cast<void>(c.try_send(value)), std::runtime_error);
-    CHECK_THROWS_AS(c.send_for(value, 1h), std::runtime_error);
-    CHECK(c.size() == 0);
-    CHECK(value.text == "text");
-    CHECK(c.try_send(std::move(value)));
-    CHECK(c.recv()->text == "text");
-  });
+IN_RUNTIME("a copy that throws leaves the channel and the value as they were") {
+  struct throws_on_copy {
+    std::string text;
+    explicit throws_on_copy(const char* of) : text(of) {}
+    throws_on_copy(const throws_on_copy& /*other*/) { throw std::runtime_error("copied"); }
+    throws_on_copy(throws_on_copy&&) noexcept = default;
+    throws_on_copy& operator=(const throws_on_copy&) = delete;
+    throws_on_copy& operator=(throws_on_copy&&) = delete;
+    ~throws_on_copy() = default;
+  };
+  const thrum::chan<throws_on_copy> c(1);
+  throws_on_copy value("text");
+  CHECK_THROWS_AS(static_cast<void>(c.try_send(value)), std::runtime_error);
+  CHECK_THROWS_AS(c.send_for(value, 1h), std::runtime_error);
+  CHECK(c.size() == 0);
+  CHECK(value.text == "text");
+  CHECK(c.try_send(std::move(value)));
+  CHECK(c.recv()->text == "text");
 }
 
-TEST_CASE("an lvalue that cannot be copied is moved from only if it is sent, in each form") {
-  with_runtime([] {
-    const thrum::chan<std::unique_ptr<int>> ring(1);
-    const forms_of_sending<std::unique_ptr<int>> send{ring};
-    for (int form = 0; form != send.number; ++form) {
-      auto value = std::make_unique<int>(form);
-      ring.send(nullptr);
-      CHECK_FALSE(send(form, value, 1ms));
-      REQUIRE(value != nullptr);
-      ring.recv();
-      CHECK(send(form, value, 1h));
-      CHECK(value == nullptr);
-      CHECK(**ring.recv() == form);
-    }
-  });
+IN_RUNTIME("an lvalue that cannot be copied is moved from only if it is sent, in each form") {
+  const thrum::chan<std::unique_ptr<int>> ring(1);
+  const forms_of_sending<std::unique_ptr<int>> send{ring};
+  for (int form = 0; form != send.number; ++form) {
+    auto value = std::make_unique<int>(form);
+    ring.send(nullptr);
+    CHECK_FALSE(send(form, value, 1ms));
+    REQUIRE(value != nullptr);
+    ring.recv();
+    CHECK(send(form, value, 1h));
+    CHECK(value == nullptr);
+    CHECK(**ring.recv() == form);
+  }
 }
 
-TEST_CASE("what converts to an element is sent as one") {
-  with_runtime([] {
-    const thrum::chan<std::string> c(3);
-    CHECK(c.try_send("a"));
-    CHECK(c.send_for("b", 1h));
-    CHECK(c.try_send({'c', 'd'}));
-    CHECK(*c.recv() == "a");
-    CHECK(*c.recv() == "b");
-    CHECK(*c.recv() == "cd");
-  });
+IN_RUNTIME("what converts to an element is sent as one") {
+  const thrum::chan<std::string> c(3);
+  CHECK(c.try_send("a"));
+  CHECK(c.send_for("b", 1h));
+  CHECK(c.try_send({'c', 'd'}));
+  CHECK(*c.recv() == "a");
+  CHECK(*c.recv() == "b");
+  CHECK(*c.recv() == "cd");
 }
 
 TEST_CASE("a send until a moment of a clock that is set back lasts until that clock says so") {

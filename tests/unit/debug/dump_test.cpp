@@ -1,27 +1,17 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include "support/catch.hpp"
 #include "support/dumped.hpp"
-#include "support/eventually.hpp"
 #include "support/program.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <thrum.hpp>
 #include <thrum/detail/debug/dump.hpp>
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <thread>
 
 namespace {
 
 using support::dumped;
-using support::eventually;
 
 std::size_t occurrences(const std::string& text, const std::string& words) {
   std::size_t n = 0;
@@ -79,24 +69,22 @@ TEST_CASE("each goroutine of a dump that is taken in pieces stands there with it
   });
 }
 
-TEST_CASE("goroutines that end and begin beside a dump do it no harm") {
-  support::with_runtime([] {
-    std::atomic<bool> stop{false};
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      group.go([&] {
-        while (!stop) {
-          thrum::spawn([] { thrum::this_goroutine::yield(); }).join();
-        }
-      });
-    }
-    for (int i = 0; i != 2; ++i) {
-      CHECK(occurrences(dumped([](std::FILE* to) { thrum::dump_goroutines(to); }), "goroutine ") >=
-            5);
-    }
-    stop = true;
-    group.wait();
-  });
+IN_RUNTIME("goroutines that end and begin beside a dump do it no harm") {
+  std::atomic<bool> stop{false};
+  thrum::wait_group group;
+  for (int i = 0; i != 4; ++i) {
+    group.go([&] {
+      while (!stop) {
+        thrum::spawn([] { thrum::this_goroutine::yield(); }).join();
+      }
+    });
+  }
+  for (int i = 0; i != 2; ++i) {
+    CHECK(occurrences(dumped([](std::FILE* to) { thrum::dump_goroutines(to); }), "goroutine ") >=
+          5);
+  }
+  stop = true;
+  group.wait();
 }
 
 TEST_CASE("a dump of counts tells goroutines by state, reason and start, and stops none") {

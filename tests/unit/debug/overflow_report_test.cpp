@@ -2,16 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/debug/overflow_report.hpp>
 
-#include "support/catch.hpp"
 #include "support/patterns.hpp"
 #include "support/program.hpp"
+#include "support/test.hpp"
 #include "support/watched_errors.hpp"
 
-#include <thrum.hpp>
-
 #include <csignal>
-#include <cstdlib>
-#include <string>
 
 namespace {
 

@@ -2,16 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/debug/slow_stop.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/patterns.hpp"
+#include "support/test.hpp"
 #include "support/watched_errors.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <string>
-#include <thread>
 
 TEST_CASE("a stop that waits for a goroutine that computes names it, once and in one line") {
   support::watched_errors errors;

@@ -8,14 +8,12 @@
 #include "support/program_rows.hpp"
 #include "support/sees_threads.hpp"
 
-#include <thrum.hpp>
 #include <thrum/detail/debug/trouble.hpp>
 
+#include "support/test.hpp"
+
 #include <csignal>
-#include <cstdint>
-#include <cstdlib>
 #include <sstream>
-#include <string>
 
 namespace {
 

@@ -3,31 +3,11 @@
 
 #include <thrum/io/buffered_reader.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/scripted_stream.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <chrono>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <thread>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::error_of;
 using support::scripted_source;
-using support::usage_message;
-using support::with_runtime;
 namespace io = thrum::io;
 
 namespace {
@@ -222,37 +202,33 @@ TEST_CASE("a read gives what is in the buffer, and with a large one reads past i
   CHECK(reader.read(large) == 0);
 }
 
-TEST_CASE("a thread reads lines that a goroutine writes to a pipe") {
-  with_runtime([] {
-    io::pipe p;
-    list_of_lines got;
-    std::thread reading([&] {
-      io::buffered_reader reader(p.reader());
-      got = all_lines_of(reader);
-    });
-    for (int i = 0; i != 100; ++i) {
-      p.write(std::to_string(i) + "\r\n");
-    }
-    p.close_write();
-    thrum::blocking([&] { reading.join(); });
-    REQUIRE(got.size() == 100);
-    CHECK(got[0] == "0");
-    CHECK(got[99] == "99");
+IN_RUNTIME("a thread reads lines that a goroutine writes to a pipe") {
+  io::pipe p;
+  list_of_lines got;
+  std::thread reading([&] {
+    io::buffered_reader reader(p.reader());
+    got = all_lines_of(reader);
   });
+  for (int i = 0; i != 100; ++i) {
+    p.write(std::to_string(i) + "\r\n");
+  }
+  p.close_write();
+  thrum::blocking([&] { reading.join(); });
+  REQUIRE(got.size() == 100);
+  CHECK(got[0] == "0");
+  CHECK(got[99] == "99");
 }
 
-TEST_CASE("a deadline ends a read_line, and the next one goes on where it was") {
-  with_runtime([] {
-    io::pipe p;
-    io::buffered_reader reader(p.reader());
-    p.write("be");
-    CHECK(reader.peek(2) == "be");
-    reader.stream().set_deadline(std::chrono::steady_clock::now() + 1ms);
-    CHECK(error_of([&] { reader.read_line(); }) == thrum::errc::deadline_exceeded);
-    reader.stream().set_deadline(thrum::time_point::max());
-    p.write("gin\n");
-    CHECK(reader.read_line() == "begin");
-  });
+IN_RUNTIME("a deadline ends a read_line, and the next one goes on where it was") {
+  io::pipe p;
+  io::buffered_reader reader(p.reader());
+  p.write("be");
+  CHECK(reader.peek(2) == "be");
+  reader.stream().set_deadline(std::chrono::steady_clock::now() + 1ms);
+  CHECK(error_of([&] { reader.read_line(); }) == thrum::errc::deadline_exceeded);
+  reader.stream().set_deadline(thrum::time_point::max());
+  p.write("gin\n");
+  CHECK(reader.read_line() == "begin");
 }
 
 TEST_CASE("a goroutine that waits for a line is unwound when its runtime stops") {
@@ -274,48 +250,46 @@ TEST_CASE("a goroutine that waits for a line is unwound when its runtime stops")
   CHECK(was_unwound);
 }
 
-TEST_CASE("a stop ends what a buffered_reader waits for, and what has come is still to be read") {
-  with_runtime([] {
-    io::pipe p;
-    io::buffered_reader reader(p.reader());
-    const auto check_stopped = [&](auto call) {
-      // All that has come is in the buffer, so that what the call waits for is only the stop.
-      p.write("abc");
-      reader.peek(reader.buffered() + 3);
-      std::error_code error;
-      const thrum::context stop = thrum::context().with_cancel();
-      auto stopper = thrum::spawn([&] {
-        const bool waits = support::eventually([] { return thrum::stats().waiting == 1; });
-        stop.cancel();
-        return waits;
-      });
-      call(stop, error);
-      CHECK(stopper.join());
-      CHECK(error == std::errc::operation_canceled);
-    };
-    check_stopped(
-        [&](const auto& stop, auto& error) { CHECK_FALSE(reader.read_until("\n", stop, error)); });
-    check_stopped(
-        [&](const auto& stop, auto& error) { CHECK(reader.peek(10, stop, error) == "abcabc"); });
-    check_stopped(
-        [&](const auto& stop, auto& error) { CHECK(reader.discard(10, stop, error) == 9); });
-    check_stopped([&](const auto& stop, auto& error) {
-      char text[10];
-      CHECK(reader.read_exactly(text, stop, error) == 3);
-      CHECK(std::string(text, 3) == "abc");
+IN_RUNTIME("a stop ends what a buffered_reader waits for, and what has come is still to be read") {
+  io::pipe p;
+  io::buffered_reader reader(p.reader());
+  const auto check_stopped = [&](auto call) {
+    // All that has come is in the buffer, so that what the call waits for is only the stop.
+    p.write("abc");
+    reader.peek(reader.buffered() + 3);
+    std::error_code error;
+    const thrum::context stop = thrum::context().with_cancel();
+    auto stopper = thrum::spawn([&] {
+      const bool waits = support::eventually([] { return thrum::stats().waiting == 1; });
+      stop.cancel();
+      return waits;
     });
-    p.write("line;");
-    CHECK(reader.read_until(';', thrum::context()) == "line;");
-    p.write("more");
-    CHECK(reader.peek(2, thrum::context()) == "mo");
-    CHECK(reader.discard(2, thrum::context()) == 2);
-    char two[2];
-    CHECK(reader.read_exactly(two, thrum::context()) == 2);
-    p.write("x");
-    p.close_write();
-    CHECK(error_of([&] { (void)reader.read_exactly(two, thrum::context()); }) ==
-          thrum::errc::unexpected_end);
+    call(stop, error);
+    CHECK(stopper.join());
+    CHECK(error == std::errc::operation_canceled);
+  };
+  check_stopped(
+      [&](const auto& stop, auto& error) { CHECK_FALSE(reader.read_until("\n", stop, error)); });
+  check_stopped(
+      [&](const auto& stop, auto& error) { CHECK(reader.peek(10, stop, error) == "abcabc"); });
+  check_stopped(
+      [&](const auto& stop, auto& error) { CHECK(reader.discard(10, stop, error) == 9); });
+  check_stopped([&](const auto& stop, auto& error) {
+    char text[10];
+    CHECK(reader.read_exactly(text, stop, error) == 3);
+    CHECK(std::string(text, 3) == "abc");
   });
+  p.write("line;");
+  CHECK(reader.read_until(';', thrum::context()) == "line;");
+  p.write("more");
+  CHECK(reader.peek(2, thrum::context()) == "mo");
+  CHECK(reader.discard(2, thrum::context()) == 2);
+  char two[2];
+  CHECK(reader.read_exactly(two, thrum::context()) == 2);
+  p.write("x");
+  p.close_write();
+  CHECK(error_of([&] { (void)reader.read_exactly(two, thrum::context()); }) ==
+        thrum::errc::unexpected_end);
 }
 
 TEST_CASE("a range over lines() ends with the stream, and a line may be moved from") {

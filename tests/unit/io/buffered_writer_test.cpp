@@ -3,22 +3,10 @@
 
 #include <thrum/io/buffered_writer.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/scripted_stream.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <string>
-#include <system_error>
-#include <type_traits>
-#include <utility>
-
-using support::error_of;
 using support::recording_sink;
-using support::with_runtime;
 namespace io = thrum::io;
 
 TEST_CASE("small writes are gathered until the buffer is full, or until a flush") {
@@ -85,38 +73,34 @@ TEST_CASE("what nobody has flushed is lost with a buffered writer, without a wai
   CHECK(sink.writes == 0);
 }
 
-TEST_CASE("a buffered writer owns a stream that was moved into it") {
-  with_runtime([] {
-    io::pipe p;
-    {
-      io::buffered_writer writer(std::move(p.writer()));
-      static_assert(std::is_same_v<decltype(writer), io::buffered_writer<io::pipe_writer>>);
-      for (int i = 0; i != 1'000; ++i) {
-        writer.put('x');
-      }
-      auto moved = std::move(writer);
-      moved.flush();
+IN_RUNTIME("a buffered writer owns a stream that was moved into it") {
+  io::pipe p;
+  {
+    io::buffered_writer writer(std::move(p.writer()));
+    static_assert(std::is_same_v<decltype(writer), io::buffered_writer<io::pipe_writer>>);
+    for (int i = 0; i != 1'000; ++i) {
+      writer.put('x');
     }
-    CHECK(p.reader().read_all() == std::string(1'000, 'x'));
-  });
+    auto moved = std::move(writer);
+    moved.flush();
+  }
+  CHECK(p.reader().read_all() == std::string(1'000, 'x'));
 }
 
-TEST_CASE("a stop ends a flush, and what was not written stays in the buffer") {
-  with_runtime([] {
-    auto ends = io::memory_pipe();
-    io::buffered_writer writer(ends.first);
-    writer.write("text");
-    std::error_code error;
-    const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(2));
-    CHECK_FALSE(writer.flush(soon, error));
-    CHECK(error == std::errc::operation_canceled);
-    CHECK(writer.buffered() == 4);
-    auto reading = thrum::spawn([&] {
-      char text[4];
-      ends.second.read_full(text);
-      return std::string(text, 4);
-    });
-    CHECK(writer.flush(thrum::context()));
-    CHECK(reading.join() == "text");
+IN_RUNTIME("a stop ends a flush, and what was not written stays in the buffer") {
+  auto ends = io::memory_pipe();
+  io::buffered_writer writer(ends.first);
+  writer.write("text");
+  std::error_code error;
+  const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(2));
+  CHECK_FALSE(writer.flush(soon, error));
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(writer.buffered() == 4);
+  auto reading = thrum::spawn([&] {
+    char text[4];
+    ends.second.read_full(text);
+    return std::string(text, 4);
   });
+  CHECK(writer.flush(thrum::context()));
+  CHECK(reading.join() == "text");
 }

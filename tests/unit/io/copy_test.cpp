@@ -3,30 +3,15 @@
 
 #include <thrum/io/copy.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/folder.hpp"
 #include "support/net.hpp"
 #include "support/scripted_stream.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <utility>
 
-using support::error_of;
 using support::recording_sink;
 using support::scripted_source;
-using support::with_runtime;
 namespace io = thrum::io;
 
 namespace {
@@ -111,96 +96,85 @@ TEST_CASE("what was copied before an error counts, whichever side it is of") {
   CHECK(error_of([&] { io::copy(again, sink); }) == std::errc::io_error);
 }
 
-TEST_CASE("copy goes from any stream to any other, through buffers and limits") {
-  with_runtime([] {
-    io::pipe p;
-    auto writer = thrum::spawn([&] {
-      io::buffered_writer out(p.writer());
-      scripted_source source{"head\n", "0123456789"};
-      io::copy(source, out);
-      out.flush();
-      p.close_write();
-    });
-    io::buffered_reader in(p.reader());
-    CHECK(in.read_line() == "head");
-    recording_sink sink;
-    CHECK(io::copy(io::limited(in, 4), sink) == 4);
-    CHECK(io::copy(in, sink) == 6);
-    CHECK(sink.text == "0123456789");
-    writer.join();
+IN_RUNTIME("copy goes from any stream to any other, through buffers and limits") {
+  io::pipe p;
+  auto writer = thrum::spawn([&] {
+    io::buffered_writer out(p.writer());
+    scripted_source source{"head\n", "0123456789"};
+    io::copy(source, out);
+    out.flush();
+    p.close_write();
   });
+  io::buffered_reader in(p.reader());
+  CHECK(in.read_line() == "head");
+  recording_sink sink;
+  CHECK(io::copy(io::limited(in, 4), sink) == 4);
+  CHECK(io::copy(in, sink) == 6);
+  CHECK(sink.text == "0123456789");
+  writer.join();
 }
 
-TEST_CASE("a file is copied to a connection from its position on, which is behind it then") {
-  with_runtime([] {
-    const support::folder folder;
-    const std::string text = numbered_text(300'000);
-    folder.write("a", text);
-    io::file file = io::file::open((folder / "a").string());
-    file.seek(1'000);
-    const std::string got = arriving_from([&](thrum::net::conn& to) {
-      CHECK(io::copy(io::limited(file, 5'000), to) == 5'000);
-      CHECK(file.seek(0, io::seek_from::current) == 6'000);
-      CHECK(io::copy(file, to) == 294'000);
-      CHECK(file.seek(0, io::seek_from::current) == 300'000);
-      CHECK(io::copy(file, to) == 0);
-      CHECK(io::copy(io::limited(file, 10), to) == 0);
-    });
-    CHECK((got == text.substr(1'000)));
+IN_RUNTIME("a file is copied to a connection from its position on, which is behind it then") {
+  const support::folder folder;
+  const std::string text = numbered_text(300'000);
+  folder.write("a", text);
+  io::file file = io::file::open((folder / "a").string());
+  file.seek(1'000);
+  const std::string got = arriving_from([&](thrum::net::conn& to) {
+    CHECK(io::copy(io::limited(file, 5'000), to) == 5'000);
+    CHECK(file.seek(0, io::seek_from::current) == 6'000);
+    CHECK(io::copy(file, to) == 294'000);
+    CHECK(file.seek(0, io::seek_from::current) == 300'000);
+    CHECK(io::copy(file, to) == 0);
+    CHECK(io::copy(io::limited(file, 10), to) == 0);
   });
+  CHECK((got == text.substr(1'000)));
 }
 
-TEST_CASE("a limited file that is sent keeps count of what is left") {
-  with_runtime([] {
-    const support::folder folder;
-    folder.write("a", "0123456789");
-    io::file file = io::file::open((folder / "a").string());
-    io::limited part(file, 4);
-    io::limited more(file, 100);
-    const std::string got = arriving_from([&](thrum::net::conn& to) {
-      CHECK(io::copy(part, to) == 4);
-      CHECK(io::copy(more, to) == 6);
-    });
-    CHECK(got == "0123456789");
-    CHECK(part.left() == 0);
-    CHECK(more.left() == 94);
+IN_RUNTIME("a limited file that is sent keeps count of what is left") {
+  const support::folder folder;
+  folder.write("a", "0123456789");
+  io::file file = io::file::open((folder / "a").string());
+  io::limited part(file, 4);
+  io::limited more(file, 100);
+  const std::string got = arriving_from([&](thrum::net::conn& to) {
+    CHECK(io::copy(part, to) == 4);
+    CHECK(io::copy(more, to) == 6);
   });
+  CHECK(got == "0123456789");
+  CHECK(part.left() == 0);
+  CHECK(more.left() == 94);
 }
 
-TEST_CASE("a file that cannot be sent on has its position behind what was sent") {
-  with_runtime([] {
-    const support::folder folder;
-    folder.write("a", numbered_text(20'000'000));
-    io::file file = io::file::open((folder / "a").string());
-    auto pair = support::tcp_pair();
-    pair.client.set_write_deadline(std::chrono::steady_clock::now() +
-                                   std::chrono::milliseconds(20));
-    std::error_code error;
-    const std::uint64_t sent = io::copy(file, pair.client, error);
-    CHECK(error == thrum::errc::deadline_exceeded);
-    CHECK(file.seek(0, io::seek_from::current) == sent);
-    CHECK(sent < 20'000'000);
-  });
+IN_RUNTIME("a file that cannot be sent on has its position behind what was sent") {
+  const support::folder folder;
+  folder.write("a", numbered_text(20'000'000));
+  io::file file = io::file::open((folder / "a").string());
+  auto pair = support::tcp_pair();
+  pair.client.set_write_deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
+  std::error_code error;
+  const std::uint64_t sent = io::copy(file, pair.client, error);
+  CHECK(error == thrum::errc::deadline_exceeded);
+  CHECK(file.seek(0, io::seek_from::current) == sent);
+  CHECK(sent < 20'000'000);
 }
 
-TEST_CASE("a pipe and a file are copied into each other, by a thread, too") {
-  with_runtime([] {
-    const support::folder folder;
-    const std::string text = numbered_text(100'000);
-    folder.write("a", text);
-    io::pipe p;
-    std::thread writer([&] {
-      io::file from = io::file::open((folder / "a").string());
-      io::copy(from, p.writer());
-      p.close_write();
-    });
-    io::file to =
-        io::file::open((folder / "b").string(), io::open_mode::read_write | io::open_mode::create);
-    CHECK(io::copy(p.reader(), to) == text.size());
-    thrum::blocking([&] { writer.join(); });
-    to.seek(0);
-    CHECK((to.read_all() == text));
+IN_RUNTIME("a pipe and a file are copied into each other, by a thread, too") {
+  const support::folder folder;
+  const std::string text = numbered_text(100'000);
+  folder.write("a", text);
+  io::pipe p;
+  std::thread writer([&] {
+    io::file from = io::file::open((folder / "a").string());
+    io::copy(from, p.writer());
+    p.close_write();
   });
+  io::file to =
+      io::file::open((folder / "b").string(), io::open_mode::read_write | io::open_mode::create);
+  CHECK(io::copy(p.reader(), to) == text.size());
+  thrum::blocking([&] { writer.join(); });
+  to.seek(0);
+  CHECK((to.read_all() == text));
 }
 
 TEST_CASE("read_all with a limit takes what fits, and calls more an error") {
@@ -221,64 +195,59 @@ TEST_CASE("read_all with a limit takes what fits, and calls more an error") {
   CHECK((io::read_all(scripted_source{large}, std::string::npos) == large));
 }
 
-TEST_CASE("a stop ends a copy that waits for more, and what was copied before is known") {
-  with_runtime([] {
-    io::pipe p;
-    io::pipe arrived;
-    std::stop_source stop;
-    auto copying = thrum::spawn([&] {
-      std::error_code error;
-      const std::uint64_t n = io::copy(p.reader(), arrived.writer(), stop.get_token(), error);
-      return std::pair(n, error);
-    });
-    p.writer().write("12345");
-    char text[5];
-    CHECK(arrived.reader().read_full(std::span<char>(text)) == 5);
-    stop.request_stop();
-    const auto [n, error] = copying.join();
-    CHECK(n == 5);
-    CHECK(error == std::errc::operation_canceled);
-    p.writer().write("6");
-    p.close_write();
-    CHECK(p.reader().read_all() == "6");
-  });
-}
-
-TEST_CASE("a stop ends a copy to a connection that takes no more: its peer gets what was counted") {
-  with_runtime([] {
-    auto pair = support::tcp_pair();
-    endless_source source;
-    auto copying = thrum::spawn([&] {
-      std::error_code error;
-      const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(20));
-      const std::uint64_t n = io::copy(source, pair.client, soon, error);
-      pair.client.close_write();
-      return std::pair(n, error);
-    });
-    const auto [n, error] = copying.join();
-    CHECK(error == std::errc::operation_canceled);
-    CHECK(pair.server.read_all().size() == n);
-  });
-}
-
-TEST_CASE("a stop ends a copy of a file to a connection: its position is behind what was sent") {
-  with_runtime([] {
-    const support::folder folder;
-    folder.write("a", numbered_text(20'000'000));
-    io::file file = io::file::open((folder / "a").string());
-    auto pair = support::tcp_pair();
-    std::stop_source stop;
-    auto stopping = thrum::spawn([&] {
-      thrum::sleep_for(std::chrono::milliseconds(20));
-      stop.request_stop();
-    });
+IN_RUNTIME("a stop ends a copy that waits for more, and what was copied before is known") {
+  io::pipe p;
+  io::pipe arrived;
+  std::stop_source stop;
+  auto copying = thrum::spawn([&] {
     std::error_code error;
-    const std::uint64_t sent = io::copy(file, pair.client, stop.get_token(), error);
-    CHECK(error == std::errc::operation_canceled);
-    CHECK(file.seek(0, io::seek_from::current) == sent);
-    pair.client.close_write();
-    CHECK(pair.server.read_all().size() == sent);
+    const std::uint64_t n = io::copy(p.reader(), arrived.writer(), stop.get_token(), error);
+    return std::pair(n, error);
   });
+  p.writer().write("12345");
+  char text[5];
+  CHECK(arrived.reader().read_full(std::span<char>(text)) == 5);
+  stop.request_stop();
+  const auto [n, error] = copying.join();
+  CHECK(n == 5);
+  CHECK(error == std::errc::operation_canceled);
+  p.writer().write("6");
+  p.close_write();
+  CHECK(p.reader().read_all() == "6");
+}
+
+IN_RUNTIME(
+    "a stop ends a copy to a connection that takes no more: its peer gets what was counted") {
+  auto pair = support::tcp_pair();
+  endless_source source;
+  auto copying = thrum::spawn([&] {
+    std::error_code error;
+    const auto soon = thrum::context().with_timeout(std::chrono::milliseconds(20));
+    const std::uint64_t n = io::copy(source, pair.client, soon, error);
+    pair.client.close_write();
+    return std::pair(n, error);
+  });
+  const auto [n, error] = copying.join();
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(pair.server.read_all().size() == n);
+}
+
+IN_RUNTIME("a stop ends a copy of a file to a connection: its position is behind what was sent") {
+  const support::folder folder;
+  folder.write("a", numbered_text(20'000'000));
+  io::file file = io::file::open((folder / "a").string());
+  auto pair = support::tcp_pair();
+  std::stop_source stop;
+  auto stopping = thrum::spawn([&] {
+    thrum::sleep_for(std::chrono::milliseconds(20));
+    stop.request_stop();
+  });
+  std::error_code error;
+  const std::uint64_t sent = io::copy(file, pair.client, stop.get_token(), error);
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(file.seek(0, io::seek_from::current) == sent);
+  pair.client.close_write();
+  CHECK(pair.server.read_all().size() == sent);
 }
 
 TEST_CASE("a stop ends a copy that never waits") {
@@ -336,25 +305,23 @@ TEST_CASE("a copy with a stop that never comes is as one without") {
   CHECK_FALSE(error);
 }
 
-TEST_CASE("read_all with a limit and a stop returns what came before it") {
-  with_runtime([] {
-    io::pipe p;
-    std::stop_source stop;
-    auto reading = thrum::spawn([&] {
-      std::error_code error;
-      std::string text = io::read_all(p.reader(), 100, stop.get_token(), error);
-      return std::pair(std::move(text), error);
-    });
-    p.writer().write("12345");
-    thrum::sleep_for(std::chrono::milliseconds(5));
-    stop.request_stop();
-    const auto [text, error] = reading.join();
-    CHECK(error == std::errc::operation_canceled);
-    p.close_write();
-    CHECK(text + p.reader().read_all() == "12345");
-    const auto call = [&] { io::read_all(p.reader(), 100, stop.get_token()); };
-    CHECK(error_of(call) == std::errc::operation_canceled);
+IN_RUNTIME("read_all with a limit and a stop returns what came before it") {
+  io::pipe p;
+  std::stop_source stop;
+  auto reading = thrum::spawn([&] {
+    std::error_code error;
+    std::string text = io::read_all(p.reader(), 100, stop.get_token(), error);
+    return std::pair(std::move(text), error);
   });
+  p.writer().write("12345");
+  thrum::sleep_for(std::chrono::milliseconds(5));
+  stop.request_stop();
+  const auto [text, error] = reading.join();
+  CHECK(error == std::errc::operation_canceled);
+  p.close_write();
+  CHECK(text + p.reader().read_all() == "12345");
+  const auto call = [&] { io::read_all(p.reader(), 100, stop.get_token()); };
+  CHECK(error_of(call) == std::errc::operation_canceled);
 }
 
 TEST_CASE("read_all without a limit of its own takes no more than 64 MiB") {

@@ -3,21 +3,12 @@
 
 #include <thrum/io/directory.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/folder.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 #include <filesystem>
-#include <string>
-#include <system_error>
-#include <vector>
 
-using support::error_of;
 using support::folder;
-using support::with_runtime;
 namespace io = thrum::io;
 
 namespace {
@@ -52,69 +43,63 @@ TEST_CASE("a directory is read sorted by name, with the kind and the path of eac
   with_runtime(check);
 }
 
-TEST_CASE("what is no directory cannot be read, and the error names it") {
-  with_runtime([] {
-    const folder here;
-    here.write("file", "x");
-    std::error_code error;
-    CHECK(io::read_directory((here / "none").string(), error).empty());
-    CHECK(error == std::errc::no_such_file_or_directory);
-    CHECK(io::read_directory((here / "file").string(), error).empty());
-    CHECK(error);
-    CHECK(io::read_directory((here / "").string() + '\0', error).empty());
-    CHECK(error == std::errc::invalid_argument);
-    CHECK(io::read_directory({}, error).empty());
-    CHECK(error == std::errc::no_such_file_or_directory);
-    std::string text;
-    try {
-      io::read_directory((here / "none").string());
-    } catch (const std::system_error& failed) {
-      text = failed.what();
-    }
-    CHECK(text.find("read_directory") != std::string::npos);
-    CHECK(text.find("none") != std::string::npos);
-  });
+IN_RUNTIME("what is no directory cannot be read, and the error names it") {
+  const folder here;
+  here.write("file", "x");
+  std::error_code error;
+  CHECK(io::read_directory((here / "none").string(), error).empty());
+  CHECK(error == std::errc::no_such_file_or_directory);
+  CHECK(io::read_directory((here / "file").string(), error).empty());
+  CHECK(error);
+  CHECK(io::read_directory((here / "").string() + '\0', error).empty());
+  CHECK(error == std::errc::invalid_argument);
+  CHECK(io::read_directory({}, error).empty());
+  CHECK(error == std::errc::no_such_file_or_directory);
+  std::string text;
+  try {
+    io::read_directory((here / "none").string());
+  } catch (const std::system_error& failed) {
+    text = failed.what();
+  }
+  CHECK(text.find("read_directory") != std::string::npos);
+  CHECK(text.find("none") != std::string::npos);
 }
 
-TEST_CASE("a walk gives each directory before what is in it, and may skip or be bounded") {
-  with_runtime([] {
-    const folder here;
-    for (const char* const name : {"a/1", "a/b/2", "c", "d/3"}) {
-      here.write(name, "x");
-    }
-    const std::string path = (here / "").string();
-    io::directory_walk all(path);
-    CHECK(all.depth() == 0);
-    CHECK(walked(all) == "1a/ 21 2b/ 32 1c 1d/ 23 ");
-    CHECK_FALSE(all.next());
-    io::directory_walk shallow(path, 1);
-    CHECK(walked(shallow) == "1a/ 1c 1d/ ");
-    io::directory_walk skipping(path);
-    CHECK(skipping.next()->name == "a");
-    skipping.skip();
-    CHECK(skipping.next()->name == "c");
-    skipping.skip();  // of no directory: nothing
-    CHECK(walked(skipping) == "1d/ 23 ");
-  });
+IN_RUNTIME("a walk gives each directory before what is in it, and may skip or be bounded") {
+  const folder here;
+  for (const char* const name : {"a/1", "a/b/2", "c", "d/3"}) {
+    here.write(name, "x");
+  }
+  const std::string path = (here / "").string();
+  io::directory_walk all(path);
+  CHECK(all.depth() == 0);
+  CHECK(walked(all) == "1a/ 21 2b/ 32 1c 1d/ 23 ");
+  CHECK_FALSE(all.next());
+  io::directory_walk shallow(path, 1);
+  CHECK(walked(shallow) == "1a/ 1c 1d/ ");
+  io::directory_walk skipping(path);
+  CHECK(skipping.next()->name == "a");
+  skipping.skip();
+  CHECK(skipping.next()->name == "c");
+  skipping.skip();  // of no directory: nothing
+  CHECK(walked(skipping) == "1d/ 23 ");
 }
 
-TEST_CASE("a walk goes on behind a directory that is gone, and says which it was") {
-  with_runtime([] {
-    const folder here;
-    here.write("a/1", "x");
-    here.write("b", "x");
-    io::directory_walk walk((here / "").string());
-    std::error_code error;
-    CHECK(walk.next(error)->name == "a");
-    std::filesystem::remove_all(here / "a");
-    const auto failed = walk.next(error);
-    CHECK(error == std::errc::no_such_file_or_directory);
-    CHECK(failed->name == "a");
-    CHECK(walk.next(error)->name == "b");
-    CHECK_FALSE(error);
-    CHECK_FALSE(walk.next(error));
-    io::directory_walk nothing((here / "none").string());
-    CHECK(error_of([&] { nothing.next(); }) == std::errc::no_such_file_or_directory);
-    CHECK_FALSE(nothing.next());
-  });
+IN_RUNTIME("a walk goes on behind a directory that is gone, and says which it was") {
+  const folder here;
+  here.write("a/1", "x");
+  here.write("b", "x");
+  io::directory_walk walk((here / "").string());
+  std::error_code error;
+  CHECK(walk.next(error)->name == "a");
+  std::filesystem::remove_all(here / "a");
+  const auto failed = walk.next(error);
+  CHECK(error == std::errc::no_such_file_or_directory);
+  CHECK(failed->name == "a");
+  CHECK(walk.next(error)->name == "b");
+  CHECK_FALSE(error);
+  CHECK_FALSE(walk.next(error));
+  io::directory_walk nothing((here / "none").string());
+  CHECK(error_of([&] { nothing.next(); }) == std::errc::no_such_file_or_directory);
+  CHECK_FALSE(nothing.next());
 }

@@ -3,25 +3,11 @@
 
 #include <thrum/io/exec.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/children.hpp"
 #include "support/commands.hpp"
-#include "support/error_of.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <system_error>
-
-using namespace std::chrono_literals;
-using support::error_of;
 using support::trimmed;
-using support::with_runtime;
 namespace io = thrum::io;
 
 TEST_CASE("exec returns the status, the output and the error output of a program") {
@@ -84,25 +70,21 @@ TEST_CASE("exec ends a program at its deadline, and says so") {
 }
 
 #if !THRUM_OS_WINDOWS  // whose shell keeps nobody in the background
-TEST_CASE(
+IN_RUNTIME(
     "exec hears what a program leaves behind for a grace that is longer than can be counted") {
-  with_runtime([] {
-    const io::exec_result result = io::exec({"sh", "-c", "{ sleep 0.2; echo late; } & echo early"},
-                                            {.deadline = std::chrono::steady_clock::now() + 1h,
-                                             .grace = std::chrono::nanoseconds::max()});
-    CHECK(result.output == "early\nlate\n");
-  });
+  const io::exec_result result = io::exec({"sh", "-c", "{ sleep 0.2; echo late; } & echo early"},
+                                          {.deadline = std::chrono::steady_clock::now() + 1h,
+                                           .grace = std::chrono::nanoseconds::max()});
+  CHECK(result.output == "early\nlate\n");
 }
 #endif
 
-TEST_CASE("exec of a program that writes more than is wanted ends it") {
-  with_runtime([] {
-    std::error_code error;
-    const io::exec_result r =
-        io::exec(support::words_that_say("0123456789"), {.most_output = 4}, error);
-    CHECK(error == std::errc::message_size);
-    CHECK(r.output == "0123");
-  });
+IN_RUNTIME("exec of a program that writes more than is wanted ends it") {
+  std::error_code error;
+  const io::exec_result r =
+      io::exec(support::words_that_say("0123456789"), {.most_output = 4}, error);
+  CHECK(error == std::errc::message_size);
+  CHECK(r.output == "0123");
 }
 
 TEST_CASE("exec ends a program at a stop, and starts none after it") {

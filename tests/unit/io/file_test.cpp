@@ -3,34 +3,15 @@
 
 #include <thrum/io/file.hpp>
 
-#include <thrum.hpp>
-#include <thrum/io_uring.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
 #include "support/handed_over.hpp"
 #include "support/process.hpp"
 #include "support/program.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdlib>
 #include <filesystem>
-#include <span>
-#include <string>
-#include <system_error>
-#include <thread>
 
-using namespace std::chrono_literals;
-using support::error_of;
-using support::with_procs;
-using support::with_runtime;
 using thrum::io::file;
 using thrum::io::open_mode;
 using thrum::io::seek_from;
@@ -350,19 +331,17 @@ TEST_CASE("a long write to a descriptor that was handed over goes on as its read
   });
 }
 
-TEST_CASE("a pipe that was handed over tells that its other side has gone, to either side") {
-  with_runtime([] {
-    support::handed_over_ends ends = support::hand_over_pipe();
-    file(ends.in).close();
-    file out(ends.out);
-    CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);  // and no signal
-    ends = support::hand_over_pipe();
-    file in(ends.in);
-    auto reader = thrum::spawn([&] { return in.read_all(); });
-    CHECK(support::put(ends.out, "last"));
-    thrum::os::close(ends.out);
-    CHECK(reader.join() == "last");
-  });
+IN_RUNTIME("a pipe that was handed over tells that its other side has gone, to either side") {
+  support::handed_over_ends ends = support::hand_over_pipe();
+  file(ends.in).close();
+  file out(ends.out);
+  CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);  // and no signal
+  ends = support::hand_over_pipe();
+  file in(ends.in);
+  auto reader = thrum::spawn([&] { return in.read_all(); });
+  CHECK(support::put(ends.out, "last"));
+  thrum::os::close(ends.out);
+  CHECK(reader.join() == "last");
 }
 
 TEST_CASE("a number that is no descriptor cannot be handed over, and a code says so") {
@@ -393,18 +372,16 @@ TEST_CASE("create makes a file that is there empty, and lets it be read") {
   });
 }
 
-TEST_CASE(
+IN_RUNTIME(
     "the standard streams are descriptors of their own, so that closing one closes no other") {
-  with_runtime([] {
-    std::error_code error;
-    for (int round = 0; round != 2; ++round) {
-      file out = thrum::io::standard_output(error);
-      REQUIRE_FALSE(error);
-      file errors = thrum::io::standard_error();
-      CHECK(out.native_handle() != errors.native_handle());
-      CHECK(errors.path() == "standard error");
-      out.close();
-      CHECK(errors.write("") == 0);
-    }
-  });
+  std::error_code error;
+  for (int round = 0; round != 2; ++round) {
+    file out = thrum::io::standard_output(error);
+    REQUIRE_FALSE(error);
+    file errors = thrum::io::standard_error();
+    CHECK(out.native_handle() != errors.native_handle());
+    CHECK(errors.path() == "standard error");
+    out.close();
+    CHECK(errors.write("") == 0);
+  }
 }

@@ -3,31 +3,14 @@
 
 #include <thrum/io/file_watch.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <stop_token>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <utility>
-#include <vector>
 
-using namespace std::chrono_literals;
-using support::error_of;
-using support::eventually;
 using support::folder;
-using support::with_runtime;
 namespace fs = std::filesystem;
 namespace io = thrum::io;
 using change_kind = io::file_change::kind_type;

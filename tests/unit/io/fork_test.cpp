@@ -3,28 +3,14 @@
 //
 // Descriptors of a parent process in its child, where none of the parent's goroutines runs.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <span>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <utility>
 
 #include <sys/wait.h>
 #include <unistd.h>
-
-using namespace std::chrono_literals;
-using support::with_procs;
 
 namespace {
 

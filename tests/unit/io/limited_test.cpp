@@ -3,17 +3,9 @@
 
 #include <thrum/io/limited.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/scripted_stream.hpp"
+#include "support/test.hpp"
 
-#include <string>
-#include <system_error>
-#include <type_traits>
-
-using support::error_of;
 using support::scripted_source;
 namespace io = thrum::io;
 

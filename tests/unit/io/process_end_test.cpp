@@ -6,33 +6,16 @@
 #include <thrum/detail/io/detached_children.hpp>
 #include <thrum/io/process.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/children.hpp"
 #include "support/commands.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/system_ways.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <stop_token>
-#include <system_error>
-#include <utility>
-#include <vector>
 
-using namespace std::chrono_literals;
-using support::error_of;
 using support::has_children;
 using support::trimmed;
-using support::with_procs;
-using support::with_runtime;
 using thrum::io::exit_status;
 using thrum::io::process;
 using thrum::io::redirect;
@@ -50,34 +33,30 @@ process short_process() { return process::spawn(support::words_that_exit(0)); }
 
 }  // namespace
 
-TEST_CASE("a process can be told to end, and made to") {
-  with_runtime([] {
-    process p = running_process();
-    p.terminate();
-    CHECK(p.wait().signal == SIGTERM);
-    p.terminate();
-    p.kill();
-    CHECK(error_of([&] { p.signal(SIGTERM); }) == std::errc::no_such_process);
-    process q = running_process();
-    q.kill();
-    CHECK(q.wait().signal == sigkill);
-    process r = running_process();
-    r.signal(SIGTERM);
-    CHECK(r.wait().signal == SIGTERM);
-    CHECK(error_of([&] { process().wait(); }) == std::errc::no_child_process);
-    process().kill();
-  });
+IN_RUNTIME("a process can be told to end, and made to") {
+  process p = running_process();
+  p.terminate();
+  CHECK(p.wait().signal == SIGTERM);
+  p.terminate();
+  p.kill();
+  CHECK(error_of([&] { p.signal(SIGTERM); }) == std::errc::no_such_process);
+  process q = running_process();
+  q.kill();
+  CHECK(q.wait().signal == sigkill);
+  process r = running_process();
+  r.signal(SIGTERM);
+  CHECK(r.wait().signal == SIGTERM);
+  CHECK(error_of([&] { process().wait(); }) == std::errc::no_child_process);
+  process().kill();
 }
 
-TEST_CASE("a process that ends by itself before it is told to tells its own code") {
-  with_runtime([] {
-    process p = process::spawn(support::words_that_exit(5));
-    while (support::is_running(p.pid()) && !p.try_wait()) {
-      thrum::sleep_for(1ms);
-    }
-    p.terminate();
-    CHECK(p.wait() == exit_status{5, 0, false});
-  });
+IN_RUNTIME("a process that ends by itself before it is told to tells its own code") {
+  process p = process::spawn(support::words_that_exit(5));
+  while (support::is_running(p.pid()) && !p.try_wait()) {
+    thrum::sleep_for(1ms);
+  }
+  p.terminate();
+  CHECK(p.wait() == exit_status{5, 0, false});
 }
 
 TEST_CASE("a process that is destroyed is killed, and nothing of it is left") {

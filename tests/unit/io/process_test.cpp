@@ -5,38 +5,20 @@
 
 #include <thrum/io/process.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/children.hpp"
 #include "support/commands.hpp"
 #include "support/environment.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
 #include "support/process.hpp"
 #include "support/program.hpp"
-#include "support/scale.hpp"
 #include "support/system_ways.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdlib>
 #include <filesystem>
-#include <stop_token>
-#include <string>
-#include <system_error>
-#include <vector>
 
-using namespace std::chrono_literals;
-using support::error_of;
 using support::has_children;
 using support::trimmed;
-using support::with_procs;
-using support::with_runtime;
 using thrum::io::exit_status;
 using thrum::io::process;
 using thrum::io::redirect;
@@ -103,103 +85,94 @@ TEST_CASE("waiting for a process blocks no thread") {
   });
 }
 
-TEST_CASE("a goroutine that waits for a process takes no processor, and hears of its end") {
-  with_runtime(with_procs(1), [] {
+IN_RUNTIME("a goroutine that waits for a process takes no processor, and hears of its end",
+           with_procs(1)) {
+  process p = process_that_waits();
+  CHECK_FALSE(p.try_wait());
+  CHECK_FALSE(p.wait_for(5ms));
+  std::atomic<bool> ended{false};
+  auto waiter = thrum::spawn([&] {
+    const bool success = p.wait().exited();
+    ended = true;
+    return success;
+  });
+  if (support::has_process_handles) {
+    REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
+    const auto before = thrum::stats().switches;
+    thrum::sleep_for(100ms);
+    CHECK(thrum::stats().switches - before < 20);
+  }
+  CHECK_FALSE(ended);
+  p.in().close();
+  CHECK(waiter.join());
+}
+
+IN_RUNTIME("several goroutines may wait for the same process, and again afterwards") {
+  process p = process_that_waits(5);
+  std::atomic<int> sum{0};
+  thrum::wait_group group;
+  for (int i = 0; i != 4; ++i) {
+    group.go([&] { sum += p.wait().code; });
+  }
+  p.in().write("go\n");
+  group.wait();
+  CHECK(sum == 20);
+  CHECK(p.wait().code == 5);
+  CHECK(p.try_wait() == exit_status{5, 0, false});
+}
+
+IN_RUNTIME("a wait with a deadline gives up when that has passed") {
+  process p = process_that_waits();
+  CHECK_FALSE(p.try_wait());
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_FALSE(p.wait_for(5ms));
+  CHECK(std::chrono::steady_clock::now() - start >= 5ms);
+  std::error_code error;
+  p.wait_until(std::chrono::steady_clock::now() + 1ms, error);
+  CHECK(error == std::errc::timed_out);
+  p.in().write("x\n");
+  CHECK(p.wait_for(support::long_time) == exit_status{});
+}
+
+IN_RUNTIME("a wait for a process takes every duration, and one that is too long has no end") {
+  const auto waits_for_it = [](auto time) {
     process p = process_that_waits();
-    CHECK_FALSE(p.try_wait());
-    CHECK_FALSE(p.wait_for(5ms));
-    std::atomic<bool> ended{false};
-    auto waiter = thrum::spawn([&] {
-      const bool success = p.wait().exited();
-      ended = true;
-      return success;
+    auto writer = thrum::spawn([&] {
+      thrum::sleep_for(2ms);
+      p.in().write("x\n");
     });
-    if (support::has_process_handles) {
-      REQUIRE(support::eventually([] { return thrum::stats().waiting >= 1; }));
-      const auto before = thrum::stats().switches;
-      thrum::sleep_for(100ms);
-      CHECK(thrum::stats().switches - before < 20);
-    }
-    CHECK_FALSE(ended);
-    p.in().close();
-    CHECK(waiter.join());
-  });
+    const bool ended = p.wait_for(time) == exit_status{};
+    writer.join();
+    return ended;
+  };
+  CHECK(waits_for_it(std::chrono::nanoseconds::max()));
+  CHECK(waits_for_it(std::chrono::hours::max()));
+  CHECK(waits_for_it(std::chrono::duration<double>(support::long_time)));
+  process p = process_that_waits();
+  CHECK_FALSE(p.wait_for(0.0015s));
+  CHECK_FALSE(p.wait_for(std::chrono::hours::min()));
+  CHECK_FALSE(p.wait_for(-1ns));
 }
 
-TEST_CASE("several goroutines may wait for the same process, and again afterwards") {
-  with_runtime([] {
-    process p = process_that_waits(5);
-    std::atomic<int> sum{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      group.go([&] { sum += p.wait().code; });
-    }
-    p.in().write("go\n");
-    group.wait();
-    CHECK(sum == 20);
-    CHECK(p.wait().code == 5);
-    CHECK(p.try_wait() == exit_status{5, 0, false});
-  });
-}
-
-TEST_CASE("a wait with a deadline gives up when that has passed") {
-  with_runtime([] {
-    process p = process_that_waits();
-    CHECK_FALSE(p.try_wait());
-    const auto start = std::chrono::steady_clock::now();
-    CHECK_FALSE(p.wait_for(5ms));
-    CHECK(std::chrono::steady_clock::now() - start >= 5ms);
-    std::error_code error;
-    p.wait_until(std::chrono::steady_clock::now() + 1ms, error);
-    CHECK(error == std::errc::timed_out);
-    p.in().write("x\n");
-    CHECK(p.wait_for(support::long_time) == exit_status{});
-  });
-}
-
-TEST_CASE("a wait for a process takes every duration, and one that is too long has no end") {
-  with_runtime([] {
-    const auto waits_for_it = [](auto time) {
-      process p = process_that_waits();
-      auto writer = thrum::spawn([&] {
-        thrum::sleep_for(2ms);
-        p.in().write("x\n");
-      });
-      const bool ended = p.wait_for(time) == exit_status{};
-      writer.join();
-      return ended;
-    };
-    CHECK(waits_for_it(std::chrono::nanoseconds::max()));
-    CHECK(waits_for_it(std::chrono::hours::max()));
-    CHECK(waits_for_it(std::chrono::duration<double>(support::long_time)));
-    process p = process_that_waits();
-    CHECK_FALSE(p.wait_for(0.0015s));
-    CHECK_FALSE(p.wait_for(std::chrono::hours::min()));
-    CHECK_FALSE(p.wait_for(-1ns));
-  });
-}
-
-TEST_CASE("waiting for a process without exceptions tells time-out and failure by a code") {
-  with_runtime([] {
-    process p = process_that_waits(3);
-    std::error_code error = std::make_error_code(std::errc::interrupted);
-    CHECK_FALSE(p.try_wait(error));
-    CHECK(!error);
-    const exit_status runs_on = p.wait_for(1ms, error);
-    CHECK(error == std::errc::timed_out);
-    CHECK_FALSE(runs_on.success());
-    CHECK_FALSE(runs_on.exited());
-    CHECK(runs_on.code == exit_status::none);
-    CHECK(runs_on.to_string() == "no end");
-    p.in().close();
-    CHECK(p.wait_for(support::long_time, error).code == 3);
-    CHECK(!error);
-    CHECK(p.try_wait(error) == exit_status{3, 0, false});
-    CHECK_FALSE(process().try_wait(error));
-    CHECK(error == std::errc::no_child_process);
-    CHECK_FALSE(process().wait_for(1ms, error).success());
-    CHECK(error == std::errc::no_child_process);
-  });
+IN_RUNTIME("waiting for a process without exceptions tells time-out and failure by a code") {
+  process p = process_that_waits(3);
+  std::error_code error = std::make_error_code(std::errc::interrupted);
+  CHECK_FALSE(p.try_wait(error));
+  CHECK(!error);
+  const exit_status runs_on = p.wait_for(1ms, error);
+  CHECK(error == std::errc::timed_out);
+  CHECK_FALSE(runs_on.success());
+  CHECK_FALSE(runs_on.exited());
+  CHECK(runs_on.code == exit_status::none);
+  CHECK(runs_on.to_string() == "no end");
+  p.in().close();
+  CHECK(p.wait_for(support::long_time, error).code == 3);
+  CHECK(!error);
+  CHECK(p.try_wait(error) == exit_status{3, 0, false});
+  CHECK_FALSE(process().try_wait(error));
+  CHECK(error == std::errc::no_child_process);
+  CHECK_FALSE(process().wait_for(1ms, error).success());
+  CHECK(error == std::errc::no_child_process);
 }
 
 TEST_CASE("the streams of a process are pipes, files, nothing or each other") {

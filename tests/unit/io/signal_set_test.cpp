@@ -3,35 +3,17 @@
 
 #include <thrum/io/signal_set.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/process.hpp"
-#include "support/scale.hpp"
 #include "support/signals.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdlib>
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <utility>
-#include <vector>
 
-using namespace std::chrono_literals;
 using support::first_signal;
 using support::second_signal;
 using support::send_to_us;
-using support::with_procs;
-using support::with_runtime;
 using thrum::io::signal_set;
 
 namespace {
@@ -41,30 +23,26 @@ void other_handler(int) { ++heard_by_others; }
 
 }  // namespace
 
-TEST_CASE("a signal comes as an element of the channel") {
-  with_runtime([] {
-    signal_set set{first_signal, second_signal};
-    send_to_us(first_signal);
-    CHECK(set.chan().recv() == first_signal);
-    send_to_us(second_signal);
-    CHECK(set.chan().recv() == second_signal);
-  });
+IN_RUNTIME("a signal comes as an element of the channel") {
+  signal_set set{first_signal, second_signal};
+  send_to_us(first_signal);
+  CHECK(set.chan().recv() == first_signal);
+  send_to_us(second_signal);
+  CHECK(set.chan().recv() == second_signal);
 }
 
-TEST_CASE("signals are one case of a select") {
-  with_runtime([] {
-    signal_set set{first_signal};
-    int got = 0;
-    thrum::go([] {
-      thrum::sleep_for(1ms);
-      send_to_us(first_signal);
-    });
-    const std::size_t chosen = thrum::select(
-        thrum::on_recv(set.chan(), [&](std::optional<int> number) { got = number.value_or(-1); }),
-        thrum::on_timeout(support::long_time));
-    CHECK(chosen == 0);
-    CHECK(got == first_signal);
+IN_RUNTIME("signals are one case of a select") {
+  signal_set set{first_signal};
+  int got = 0;
+  thrum::go([] {
+    thrum::sleep_for(1ms);
+    send_to_us(first_signal);
   });
+  const std::size_t chosen = thrum::select(
+      thrum::on_recv(set.chan(), [&](std::optional<int> number) { got = number.value_or(-1); }),
+      thrum::on_timeout(support::long_time));
+  CHECK(chosen == 0);
+  CHECK(got == first_signal);
 }
 
 TEST_CASE("a signal reaches its channel on a thread without a runtime") {
@@ -73,15 +51,13 @@ TEST_CASE("a signal reaches its channel on a thread without a runtime") {
   CHECK(set.chan().recv() == first_signal);
 }
 
-TEST_CASE("a signal is heard while the only processor computes") {
-  with_runtime(with_procs(1), [] {
-    signal_set set{first_signal};
-    send_to_us(first_signal);
-    const auto end = std::chrono::steady_clock::now() + support::long_time;
-    while (set.chan().size() == 0 && std::chrono::steady_clock::now() < end) {
-    }
-    CHECK(set.chan().size() == 1);
-  });
+IN_RUNTIME("a signal is heard while the only processor computes", with_procs(1)) {
+  signal_set set{first_signal};
+  send_to_us(first_signal);
+  const auto end = std::chrono::steady_clock::now() + support::long_time;
+  while (set.chan().size() == 0 && std::chrono::steady_clock::now() < end) {
+  }
+  CHECK(set.chan().size() == 1);
 }
 
 TEST_CASE("several sets hear the same signal, and one that ends does not end the others") {
@@ -126,111 +102,99 @@ TEST_CASE("a handler that others install while a set exists stays") {
   std::signal(first_signal, SIG_DFL);
 }
 
-TEST_CASE("a signal that comes often counts at least once, and none is lost for good") {
-  with_runtime([] {
-    signal_set set{first_signal, second_signal};
-    const int n = support::scaled(1000, 100);
-    for (int i = 0; i != n; ++i) {
-      std::raise(first_signal);  // more than the channel has room for
-    }
-    std::raise(second_signal);
-    std::vector<int> got;
-    while (got.empty() || got.back() != second_signal) {
-      got.push_back(set.chan().recv().value_or(second_signal));
-    }
-    CHECK(got.size() >= 2);
-    CHECK(got.size() <= static_cast<std::size_t>(n) + 1);
-    CHECK(got.front() == first_signal);
-  });
+IN_RUNTIME("a signal that comes often counts at least once, and none is lost for good") {
+  signal_set set{first_signal, second_signal};
+  const int n = support::scaled(1000, 100);
+  for (int i = 0; i != n; ++i) {
+    std::raise(first_signal);  // more than the channel has room for
+  }
+  std::raise(second_signal);
+  std::vector<int> got;
+  while (got.empty() || got.back() != second_signal) {
+    got.push_back(set.chan().recv().value_or(second_signal));
+  }
+  CHECK(got.size() >= 2);
+  CHECK(got.size() <= static_cast<std::size_t>(n) + 1);
+  CHECK(got.front() == first_signal);
 }
 
-TEST_CASE("when a set is stopped its channel ends after what had come") {
-  with_runtime([] {
-    signal_set set{first_signal};
-    const auto channel = set.chan();
-    send_to_us(first_signal);
-    REQUIRE(support::eventually([&] { return channel.size() == 1; }));
-    set.stop();
-    set.stop();
-    CHECK(channel.recv() == first_signal);
-    CHECK(!channel.recv());
-    CHECK(!set.chan());
+IN_RUNTIME("when a set is stopped its channel ends after what had come") {
+  signal_set set{first_signal};
+  const auto channel = set.chan();
+  send_to_us(first_signal);
+  REQUIRE(support::eventually([&] { return channel.size() == 1; }));
+  set.stop();
+  set.stop();
+  CHECK(channel.recv() == first_signal);
+  CHECK(!channel.recv());
+  CHECK(!set.chan());
 
-    auto waiting = thrum::spawn([] {
-      signal_set other{first_signal};
-      auto receiver = thrum::spawn([c = other.chan()] { return c.recv().has_value(); });
-      thrum::this_goroutine::yield();
-      signal_set moved = std::move(other);
-      other = signal_set{second_signal};
-      moved = std::move(other);
-      return receiver.join();
-    });
-    CHECK(!waiting.join());
+  auto waiting = thrum::spawn([] {
+    signal_set other{first_signal};
+    auto receiver = thrum::spawn([c = other.chan()] { return c.recv().has_value(); });
+    thrum::this_goroutine::yield();
+    signal_set moved = std::move(other);
+    other = signal_set{second_signal};
+    moved = std::move(other);
+    return receiver.join();
   });
+  CHECK(!waiting.join());
 }
 
-TEST_CASE("a signal that came before a set is stopped is heard") {
-  with_runtime([] {
-    for (int n = support::scaled(300, 30); n != 0; --n) {
-      signal_set set{first_signal, second_signal};
-      const auto channel = set.chan();
-      std::raise(second_signal);
-      std::raise(first_signal);
-      set.stop();
-      const int first = channel.recv().value_or(0);
-      const int second = channel.recv().value_or(0);
-      REQUIRE(first != second);
-      REQUIRE(first + second == first_signal + second_signal);
-      REQUIRE(!channel.recv());
-    }
-  });
-}
-
-TEST_CASE("a set that is stopped hears of a signal for which others had left no room") {
-  with_runtime([] {
+IN_RUNTIME("a signal that came before a set is stopped is heard") {
+  for (int n = support::scaled(300, 30); n != 0; --n) {
     signal_set set{first_signal, second_signal};
     const auto channel = set.chan();
-    for (const std::size_t n : {1U, 2U}) {
-      std::raise(first_signal);
-      REQUIRE(support::eventually([&] { return channel.size() == n; }));
-    }
     std::raise(second_signal);
+    std::raise(first_signal);
     set.stop();
-    CHECK(channel.recv() == first_signal);
-    CHECK(channel.recv() == second_signal);
-    CHECK(!channel.recv());
-  });
+    const int first = channel.recv().value_or(0);
+    const int second = channel.recv().value_or(0);
+    REQUIRE(first != second);
+    REQUIRE(first + second == first_signal + second_signal);
+    REQUIRE(!channel.recv());
+  }
 }
 
-TEST_CASE("a signal that came while one set stops is heard by the others") {
-  with_runtime([] {
-    signal_set stays{first_signal};
-    for (int n = support::scaled(300, 30); n != 0; --n) {
-      {
-        const signal_set goes{first_signal};
-        std::raise(first_signal);
-      }
-      REQUIRE(stays.chan().recv() == first_signal);
-    }
-  });
+IN_RUNTIME("a set that is stopped hears of a signal for which others had left no room") {
+  signal_set set{first_signal, second_signal};
+  const auto channel = set.chan();
+  for (const std::size_t n : {1U, 2U}) {
+    std::raise(first_signal);
+    REQUIRE(support::eventually([&] { return channel.size() == n; }));
+  }
+  std::raise(second_signal);
+  set.stop();
+  CHECK(channel.recv() == first_signal);
+  CHECK(channel.recv() == second_signal);
+  CHECK(!channel.recv());
 }
 
-TEST_CASE("a set hears nothing that came before it existed") {
-  with_runtime([] {
-    for (int n = support::scaled(300, 30); n != 0; --n) {
-      std::optional<signal_set> earlier(std::in_place, std::initializer_list<int>{first_signal});
+IN_RUNTIME("a signal that came while one set stops is heard by the others") {
+  signal_set stays{first_signal};
+  for (int n = support::scaled(300, 30); n != 0; --n) {
+    {
+      const signal_set goes{first_signal};
       std::raise(first_signal);
-      if (n % 2 == 0) {
-        earlier.reset();
-      }
-      signal_set later{first_signal, second_signal};
-      const auto channel = later.chan();
-      std::raise(second_signal);
-      REQUIRE(channel.recv() == second_signal);
-      later.stop();
-      REQUIRE(!channel.recv());
     }
-  });
+    REQUIRE(stays.chan().recv() == first_signal);
+  }
+}
+
+IN_RUNTIME("a set hears nothing that came before it existed") {
+  for (int n = support::scaled(300, 30); n != 0; --n) {
+    std::optional<signal_set> earlier(std::in_place, std::initializer_list<int>{first_signal});
+    std::raise(first_signal);
+    if (n % 2 == 0) {
+      earlier.reset();
+    }
+    signal_set later{first_signal, second_signal};
+    const auto channel = later.chan();
+    std::raise(second_signal);
+    REQUIRE(channel.recv() == second_signal);
+    later.stop();
+    REQUIRE(!channel.recv());
+  }
 }
 
 TEST_CASE("a stop ends the wait for a signal") {

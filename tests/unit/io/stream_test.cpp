@@ -3,21 +3,10 @@
 
 #include <thrum/io/stream.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/scripted_stream.hpp"
-#include "support/with_runtime.hpp"
-
-#include <cstddef>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
+#include "support/test.hpp"
 
 namespace io = thrum::io;
-using support::error_of;
 using support::recording_sink;
 using support::scripted_source;
 

@@ -3,16 +3,9 @@
 
 #include <thrum/io/tee.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/scripted_stream.hpp"
+#include "support/test.hpp"
 
-#include <string>
-#include <system_error>
-
-using support::error_of;
 using support::recording_sink;
 using support::scripted_source;
 namespace io = thrum::io;

@@ -3,41 +3,30 @@
 
 #include <thrum/io/temporary.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/folder.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 #include <filesystem>
-#include <string>
-#include <system_error>
-#include <utility>
 
-using support::error_of;
 using support::folder;
-using support::with_runtime;
 namespace fs = std::filesystem;
 namespace io = thrum::io;
 
-TEST_CASE("a temporary file is there while its object is, open and with its prefix") {
-  with_runtime([] {
-    std::string path;
-    {
-      io::temporary_file file = io::temporary_file::make("my-prefix-");
-      path = file.path();
-      CHECK(fs::path(path).filename().string().starts_with("my-prefix-"));
-      file->write("text");
-      file->seek(0);
-      CHECK(file.get().read_all() == "text");
-      const io::temporary_file other = std::move(file);
-      CHECK(other.path() == path);
-      CHECK(fs::exists(path));
-    }
-    CHECK_FALSE(fs::exists(path));
-    CHECK(io::temporary_file::make().path() != io::temporary_file::make().path());
-  });
+IN_RUNTIME("a temporary file is there while its object is, open and with its prefix") {
+  std::string path;
+  {
+    io::temporary_file file = io::temporary_file::make("my-prefix-");
+    path = file.path();
+    CHECK(fs::path(path).filename().string().starts_with("my-prefix-"));
+    file->write("text");
+    file->seek(0);
+    CHECK(file.get().read_all() == "text");
+    const io::temporary_file other = std::move(file);
+    CHECK(other.path() == path);
+    CHECK(fs::exists(path));
+  }
+  CHECK_FALSE(fs::exists(path));
+  CHECK(io::temporary_file::make().path() != io::temporary_file::make().path());
 }
 
 TEST_CASE("a temporary directory goes with all that is in it") {
@@ -95,31 +84,27 @@ TEST_CASE("a temporary file of a relative path goes in another working directory
   CHECK_FALSE(fs::exists(here / path));
 }
 
-TEST_CASE("what is kept stays, and one that is replaced goes") {
-  with_runtime([] {
-    const folder here;
-    const std::string where = (here / "").string();
-    std::string kept = io::temporary_file::make("t-", where).keep();
-    CHECK(fs::exists(kept));
-    kept = io::temporary_directory::make("t-", where).keep();
-    CHECK(fs::exists(kept));
-    io::temporary_directory first = io::temporary_directory::make("t-", where);
-    const std::string path = first.path();
-    first = io::temporary_directory::make("t-", where);
-    CHECK_FALSE(fs::exists(path));
-    CHECK(fs::exists(first.path()));
-  });
+IN_RUNTIME("what is kept stays, and one that is replaced goes") {
+  const folder here;
+  const std::string where = (here / "").string();
+  std::string kept = io::temporary_file::make("t-", where).keep();
+  CHECK(fs::exists(kept));
+  kept = io::temporary_directory::make("t-", where).keep();
+  CHECK(fs::exists(kept));
+  io::temporary_directory first = io::temporary_directory::make("t-", where);
+  const std::string path = first.path();
+  first = io::temporary_directory::make("t-", where);
+  CHECK_FALSE(fs::exists(path));
+  CHECK(fs::exists(first.path()));
 }
 
-TEST_CASE("temporary files and directories are not made where nothing can be") {
-  with_runtime([] {
-    const folder here;
-    const std::string none = (here / "none").string();
-    CHECK(error_of([&] { io::temporary_file::make("t-", none); }) ==
-          std::errc::no_such_file_or_directory);
-    CHECK(error_of([&] { io::temporary_directory::make("t-", none); }) ==
-          std::errc::no_such_file_or_directory);
-    CHECK(error_of([&] { io::temporary_file::make(std::string_view("a\0b", 3), none); }) ==
-          std::errc::invalid_argument);
-  });
+IN_RUNTIME("temporary files and directories are not made where nothing can be") {
+  const folder here;
+  const std::string none = (here / "none").string();
+  CHECK(error_of([&] { io::temporary_file::make("t-", none); }) ==
+        std::errc::no_such_file_or_directory);
+  CHECK(error_of([&] { io::temporary_directory::make("t-", none); }) ==
+        std::errc::no_such_file_or_directory);
+  CHECK(error_of([&] { io::temporary_file::make(std::string_view("a\0b", 3), none); }) ==
+        std::errc::invalid_argument);
 }

@@ -6,30 +6,13 @@
 
 #include <thrum/io/stream.hpp>
 
-#include <thrum.hpp>
 #include <thrum/detail/io/pieces.hpp>
 
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
-
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <type_traits>
-#include <vector>
+#include "support/test.hpp"
 
 namespace io = thrum::io;
-using support::eventually;
-using support::with_runtime;
 
 namespace {
 
@@ -79,7 +62,7 @@ std::size_t tried_full(Stream& to) {
 
 }  // namespace
 
-TEST_CASE("try_read: none while there is nothing, then what there is, then the end", "[io][net]") {
+TEST_CASE("try_read: none while there is nothing, then what there is, then the end") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     char buffer[16];
     CHECK(!from.try_read(std::span<char>(buffer)));
@@ -93,7 +76,7 @@ TEST_CASE("try_read: none while there is nothing, then what there is, then the e
   });
 }
 
-TEST_CASE("try_write: takes what there is room for, and none when there is no more", "[io][net]") {
+TEST_CASE("try_write: takes what there is room for, and none when there is no more") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     const std::size_t written = tried_full(to);
     CHECK(written != 0);
@@ -111,7 +94,7 @@ TEST_CASE("try_write: takes what there is room for, and none when there is no mo
   });
 }
 
-TEST_CASE("try_read and try_write: none while another has its turn", "[io][net]") {
+TEST_CASE("try_read and try_write: none while another has its turn") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     char one = 0;
     auto reader = thrum::spawn([&] { return from.read({&one, 1}); });
@@ -134,8 +117,7 @@ TEST_CASE("try_read and try_write: none while another has its turn", "[io][net]"
   });
 }
 
-TEST_CASE("try_read and try_write: a deadline that has passed and a close are errors",
-          "[io][net]") {
+TEST_CASE("try_read and try_write: a deadline that has passed and a close are errors") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     std::error_code error;
     char one = 0;
@@ -158,7 +140,7 @@ TEST_CASE("try_read and try_write: a deadline that has passed and a close are er
   });
 }
 
-TEST_CASE("try_read and try_write: from a thread of others, too", "[io][net]") {
+TEST_CASE("try_read and try_write: from a thread of others, too") {
   io::pipe pipe;
   char buffer[16];
   CHECK(!pipe.reader().try_read(std::span<char>(buffer)));
@@ -180,7 +162,7 @@ std::span<std::byte> room_in(std::string& text) {
 
 }  // namespace
 
-TEST_CASE("read_v and write_v: the pieces in their order, as one stream", "[io][net]") {
+TEST_CASE("read_v and write_v: the pieces in their order, as one stream") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     const pieces_to_write some{bytes_of_text("one"), bytes_of_text(""), bytes_of_text("two"),
                                bytes_of_text("three")};
@@ -200,7 +182,7 @@ TEST_CASE("read_v and write_v: the pieces in their order, as one stream", "[io][
   });
 }
 
-TEST_CASE("read_v waits for something, and write_v for room for all", "[io][net]") {
+TEST_CASE("read_v waits for something, and write_v for room for all") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     std::vector<std::string> texts;
     for (int i = 0; i < 200; ++i) {  // more than one call takes
@@ -228,7 +210,7 @@ TEST_CASE("read_v waits for something, and write_v for room for all", "[io][net]
   });
 }
 
-TEST_CASE("read_v and write_v: errors as of read and write", "[io][net]") {
+TEST_CASE("read_v and write_v: errors as of read and write") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     std::string room(4, '-');
     const pieces_to_read into{room_in(room)};
@@ -248,7 +230,7 @@ TEST_CASE("read_v and write_v: errors as of read and write", "[io][net]") {
   });
 }
 
-TEST_CASE("read_v and write_v: a file's pieces go where its position is, and move it", "[io]") {
+TEST_CASE("read_v and write_v: a file's pieces go where its position is, and move it") {
   const support::folder folder;
   const std::string path = (folder / "pieces").string();
   with_runtime([&] {

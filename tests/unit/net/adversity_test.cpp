@@ -11,70 +11,52 @@
 #include <thrum/net/listener.hpp>
 #include <thrum/testing/bubble.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/descriptors.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/process.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <system_error>
-#include <thread>
-#include <utility>
-
-using namespace std::chrono_literals;
 using support::stream_pair;
-using support::with_procs;
-using support::with_runtime;
 using thrum::net::conn;
 using thrum::net::dial;
 using thrum::net::listener;
 
-TEST_CASE("a time-out of dial counts in the time of its bubble") {
-  thrum::testing::bubble([] {
-    const listener quiet = listener::listen("127.0.0.1:0");
-    thrum::sleep_for(1h);
-    std::error_code error;
-    const conn made = dial(quiet.local(), 10s, error);
-    CHECK_FALSE(error);
-  });
+IN_BUBBLE("a time-out of dial counts in the time of its bubble") {
+  const listener quiet = listener::listen("127.0.0.1:0");
+  thrum::sleep_for(1h);
+  std::error_code error;
+  const conn made = dial(quiet.local(), 10s, error);
+  CHECK_FALSE(error);
 }
 
-TEST_CASE("a close that lingers stops nobody else") {
-  with_runtime(with_procs(1), [] {
-    listener quiet = listener::listen("127.0.0.1:0");
-    conn made = dial(quiet.local());
-    conn other = quiet.accept();
-    support::fill(made);
-    // A request to a ring, though it was cancelled, may hold the file for a moment: then it lingers
-    // when that is over, on the thread that has submitted it, which may be any of the runtime's.
-    const bool by_ring = thrum::runtime::current()->poller() != thrum::poller_kind::usual;
-    made.linger(by_ring ? 1 : 60);
-    constexpr int enough = 5;
-    std::atomic<bool> closing{false};
-    std::atomic<bool> closed{false};
-    std::atomic<int> turns{0};
-    auto counter = thrum::spawn([&] {
-      while (!closed && turns != enough) {
-        turns += closing ? 1 : 0;
-        thrum::sleep_for(10ms);
-      }
-      other.linger(0);
-      other.close();  // a reset: what lingers has nothing to wait for any more
-    });
-    thrum::this_goroutine::yield();
-    closing = true;
-    made.close();
-    const int meanwhile = turns;
-    closed = true;
-    counter.join();
-    CHECK((meanwhile == enough || by_ring));
+IN_RUNTIME("a close that lingers stops nobody else", with_procs(1)) {
+  listener quiet = listener::listen("127.0.0.1:0");
+  conn made = dial(quiet.local());
+  conn other = quiet.accept();
+  support::fill(made);
+  // A request to a ring, though it was cancelled, may hold the file for a moment: then it lingers
+  // when that is over, on the thread that has submitted it, which may be any of the runtime's.
+  const bool by_ring = thrum::runtime::current()->poller() != thrum::poller_kind::usual;
+  made.linger(by_ring ? 1 : 60);
+  constexpr int enough = 5;
+  std::atomic<bool> closing{false};
+  std::atomic<bool> closed{false};
+  std::atomic<int> turns{0};
+  auto counter = thrum::spawn([&] {
+    while (!closed && turns != enough) {
+      turns += closing ? 1 : 0;
+      thrum::sleep_for(10ms);
+    }
+    other.linger(0);
+    other.close();  // a reset: what lingers has nothing to wait for any more
   });
+  thrum::this_goroutine::yield();
+  closing = true;
+  made.close();
+  const int meanwhile = turns;
+  closed = true;
+  counter.join();
+  CHECK((meanwhile == enough || by_ring));
 }
 
 TEST_CASE("a goroutine inside blocking() is served by the poller that it is the first to need") {
@@ -139,28 +121,26 @@ TEST_CASE("a descriptor is not closed while a call uses it without a turn") {
   thrum::os::close(pair.ends[1]);
 }
 
-TEST_CASE("options and addresses of a closed connection are refused, not another's") {
-  with_runtime([] {
-    listener quiet = listener::listen("127.0.0.1:0");
-    conn made = dial(quiet.local());
-    made.close();
-    stream_pair other;  // has the number now
-    for (int i = 0; i != 4; ++i) {
-      std::error_code error;
-      try {
-        i == 0   ? made.close_write()
-        : i == 1 ? made.linger(1)
-        : i == 2 ? made.no_delay(false)
-                 : made.keep_alive({});
-      } catch (const std::system_error& caught) {
-        error = caught.code();
-      }
-      CHECK(error == std::errc::operation_canceled);
+IN_RUNTIME("options and addresses of a closed connection are refused, not another's") {
+  listener quiet = listener::listen("127.0.0.1:0");
+  conn made = dial(quiet.local());
+  made.close();
+  stream_pair other;  // has the number now
+  for (int i = 0; i != 4; ++i) {
+    std::error_code error;
+    try {
+      i == 0   ? made.close_write()
+      : i == 1 ? made.linger(1)
+      : i == 2 ? made.no_delay(false)
+               : made.keep_alive({});
+    } catch (const std::system_error& caught) {
+      error = caught.code();
     }
-    CHECK(made.local() == thrum::net::endpoint());
-    thrum::os::close(other.ends[0]);
-    thrum::os::close(other.ends[1]);
-  });
+    CHECK(error == std::errc::operation_canceled);
+  }
+  CHECK(made.local() == thrum::net::endpoint());
+  thrum::os::close(other.ends[0]);
+  thrum::os::close(other.ends[1]);
 }
 
 namespace {

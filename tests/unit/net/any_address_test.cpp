@@ -3,37 +3,29 @@
 //
 // Sockets on any address of the machine.
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
 #include <thrum/detail/os/socket_types.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
 
-#include <system_error>
-
-using support::with_runtime;
 using thrum::net::endpoint;
 using thrum::net::udp_socket;
 
-TEST_CASE("a datagram socket on any address receives over IPv4, and answers") {
-  with_runtime([] {
-    auto any = udp_socket::bind(":0");
-    auto sender = udp_socket::bind("127.0.0.1:0");
-    any.set_deadline(support::steady::now() + support::long_time);
-    sender.set_deadline(support::steady::now() + support::long_time);
-    sender.send_to("x", endpoint::v4(0x7f000001, any.local().port()));
-    char buffer[4];
-    const udp_socket::datagram came = any.recv_from(buffer);
-    CHECK(came.size == 1);
-    CHECK(came.from.unmapped() == sender.local());
-    any.send_to("yy", came.from);
-    CHECK(sender.recv(buffer) == 2);
-    any.send_to("zzz", sender.local());
-    CHECK(sender.recv(buffer) == 3);
-  });
+IN_RUNTIME("a datagram socket on any address receives over IPv4, and answers") {
+  auto any = udp_socket::bind(":0");
+  auto sender = udp_socket::bind("127.0.0.1:0");
+  any.set_deadline(support::steady::now() + support::long_time);
+  sender.set_deadline(support::steady::now() + support::long_time);
+  sender.send_to("x", endpoint::v4(0x7f000001, any.local().port()));
+  char buffer[4];
+  const udp_socket::datagram came = any.recv_from(buffer);
+  CHECK(came.size == 1);
+  CHECK(came.from.unmapped() == sender.local());
+  any.send_to("yy", came.from);
+  CHECK(sender.recv(buffer) == 2);
+  any.send_to("zzz", sender.local());
+  CHECK(sender.recv(buffer) == 3);
 }
 
 TEST_CASE("datagram sockets may broadcast") {

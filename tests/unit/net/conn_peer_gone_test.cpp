@@ -3,47 +3,32 @@
 //
 // Connections of which one end is closed while they are used.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <span>
-#include <string>
-#include <system_error>
-
-using namespace std::chrono_literals;
+#include "support/test.hpp"
 
 using support::conn_pair;
 using support::tcp_pair;
 
-TEST_CASE("closing a direction of a closed connection fails, and leaves a later one alone") {
-  support::with_runtime([] {
-    conn_pair closed = tcp_pair();
-    closed.client.close();
-    conn_pair later = tcp_pair();  // has the number that was just given back
-    std::error_code error;
-    closed.client.close_write(error);
-    CHECK(error == std::errc::operation_canceled);
-    closed.client.close_read(error);
-    CHECK(error == std::errc::operation_canceled);
-    CHECK_THROWS_AS(closed.client.close_write(), std::system_error);
-    CHECK(later.client.write("still there") == 11);
+IN_RUNTIME("closing a direction of a closed connection fails, and leaves a later one alone") {
+  conn_pair closed = tcp_pair();
+  closed.client.close();
+  conn_pair later = tcp_pair();  // has the number that was just given back
+  std::error_code error;
+  closed.client.close_write(error);
+  CHECK(error == std::errc::operation_canceled);
+  closed.client.close_read(error);
+  CHECK(error == std::errc::operation_canceled);
+  CHECK_THROWS_AS(closed.client.close_write(), std::system_error);
+  CHECK(later.client.write("still there") == 11);
 
-    later.client.close_write(error);
-    CHECK_FALSE(error);
-    char text[11];
-    CHECK(later.server.read_full(text) == 11);
-    CHECK(later.server.read(text) == 0);
-    thrum::net::conn none;
-    none.close_write(error);
-    CHECK(error == std::errc::bad_file_descriptor);
-  });
+  later.client.close_write(error);
+  CHECK_FALSE(error);
+  char text[11];
+  CHECK(later.server.read_full(text) == 11);
+  CHECK(later.server.read(text) == 0);
+  thrum::net::conn none;
+  none.close_write(error);
+  CHECK(error == std::errc::bad_file_descriptor);
 }
 
 TEST_CASE("close_write does not wait for a write that is in progress, and close waits for both") {
@@ -70,46 +55,42 @@ TEST_CASE("close_write does not wait for a write that is in progress, and close 
   CHECK(writes_ended == rounds);
 }
 
-TEST_CASE("after close_read a read gives the end of the stream, also one that waits") {
-  support::with_runtime([] {
-    conn_pair pair = tcp_pair();
-    char buffer[8];
-    auto waiting = thrum::spawn([&] { return pair.server.read(std::span(buffer)); });
-    thrum::sleep_for(10ms);
-    pair.server.close_read();
-    CHECK(waiting.join() == 0);
-    CHECK(pair.server.read(std::span(buffer)) == 0);
-  });
+IN_RUNTIME("after close_read a read gives the end of the stream, also one that waits") {
+  conn_pair pair = tcp_pair();
+  char buffer[8];
+  auto waiting = thrum::spawn([&] { return pair.server.read(std::span(buffer)); });
+  thrum::sleep_for(10ms);
+  pair.server.close_read();
+  CHECK(waiting.join() == 0);
+  CHECK(pair.server.read(std::span(buffer)) == 0);
 }
 
 // A system may say of such a socket that it is ready and has no peer: as if it still connected.
-TEST_CASE("dials to somebody who resets each connection at once end, with or without an error") {
-  support::with_runtime([] {
-    auto listener = thrum::net::listener::listen(support::loopback());
-    auto resets = thrum::spawn([&] {
-      std::error_code error;
-      while (!error) {
-        thrum::net::conn c = listener.accept(error);
-        std::error_code ignored;
-        if (!error) {
-          c.linger(0, ignored);
-        }
+IN_RUNTIME("dials to somebody who resets each connection at once end, with or without an error") {
+  auto listener = thrum::net::listener::listen(support::loopback());
+  auto resets = thrum::spawn([&] {
+    std::error_code error;
+    while (!error) {
+      thrum::net::conn c = listener.accept(error);
+      std::error_code ignored;
+      if (!error) {
+        c.linger(0, ignored);
+      }
+    }
+  });
+  std::atomic<int> late{0};
+  thrum::wait_group all;
+  for (int i = 0; i != 8; ++i) {
+    all.go([&] {
+      for (int k = support::scaled(200, 50); k != 0; --k) {
+        std::error_code error;
+        thrum::net::dial(listener.local(), support::long_time, error);
+        late += support::is_timeout(error) ? 1 : 0;
       }
     });
-    std::atomic<int> late{0};
-    thrum::wait_group all;
-    for (int i = 0; i != 8; ++i) {
-      all.go([&] {
-        for (int k = support::scaled(200, 50); k != 0; --k) {
-          std::error_code error;
-          thrum::net::dial(listener.local(), support::long_time, error);
-          late += support::is_timeout(error) ? 1 : 0;
-        }
-      });
-    }
-    all.wait();
-    CHECK(late == 0);
-    listener.close();
-    resets.join();
-  });
+  }
+  all.wait();
+  CHECK(late == 0);
+  listener.close();
+  resets.join();
 }

@@ -5,22 +5,10 @@
 
 #include <thrum/net/dial.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/counted_memory.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <cstdint>
-#include <string>
-#include <system_error>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::with_runtime;
 using thrum::time_point;
 using thrum::net::conn;
 using thrum::net::dial;
@@ -48,71 +36,64 @@ TEST_CASE("families of addresses alternate, from that of the first, each in its 
   CHECK(alternating(several{}).empty());
 }
 
-TEST_CASE(
+IN_RUNTIME(
     "an address that does not answer is overtaken, and is taken if it is the faster after all") {
-  with_runtime([] {
-    support::black_hole slow;
-    const support::black_hole silent;
-    const auto quick = listener::listen(support::loopback());
-    std::error_code error;
-    const several all{slow.where(), silent.where(), quick.local()};
-    const conn made = dial_until(all, time_point::max(), {.head_start = 1ms}, error);
-    REQUIRE_FALSE(error);
-    CHECK(made.remote() == quick.local());
+  support::black_hole slow;
+  const support::black_hole silent;
+  const auto quick = listener::listen(support::loopback());
+  std::error_code error;
+  const several all{slow.where(), silent.where(), quick.local()};
+  const conn made = dial_until(all, time_point::max(), {.head_start = 1ms}, error);
+  REQUIRE_FALSE(error);
+  CHECK(made.remote() == quick.local());
 
-    // The next one has begun long since when there is room for this one.
-    auto waiting = thrum::spawn([&] {
-      return dial_until(several{slow.where(), silent.where()}, time_point::max(),
-                        {.head_start = 1ms})
-          .remote();
-    });
-    thrum::sleep_for(20ms);
-    thrum::wait_group accepting;
-    accepting.go([&] {
-      std::error_code closed;
-      while (const conn c = slow.listener().accept(closed)) {
-      }
-    });
-    CHECK(waiting.join() == slow.where());
-    slow.listener().close();
-    accepting.wait();
+  // The next one has begun long since when there is room for this one.
+  auto waiting = thrum::spawn([&] {
+    return dial_until(several{slow.where(), silent.where()}, time_point::max(), {.head_start = 1ms})
+        .remote();
   });
+  thrum::sleep_for(20ms);
+  thrum::wait_group accepting;
+  accepting.go([&] {
+    std::error_code closed;
+    while (const conn c = slow.listener().accept(closed)) {
+    }
+  });
+  CHECK(waiting.join() == slow.where());
+  slow.listener().close();
+  accepting.wait();
 }
 
-TEST_CASE("no address is tried before the one in front has had its head start") {
-  with_runtime([] {
-    const support::black_hole silent;
-    auto second = listener::listen(support::loopback());
-    std::error_code error;
-    CHECK_FALSE(dial(several{silent.where(), second.local()}, 20ms, {.head_start = 1h}, error));
-    // The first has failed by its deadline, which is the deadline of all: too late for the second.
-    CHECK(support::is_timeout(error));
-    second.set_deadline(support::steady::now() + 20ms);
-    CHECK(support::is_timeout(support::error_of([&] { second.accept(); })));
-  });
+IN_RUNTIME("no address is tried before the one in front has had its head start") {
+  const support::black_hole silent;
+  auto second = listener::listen(support::loopback());
+  std::error_code error;
+  CHECK_FALSE(dial(several{silent.where(), second.local()}, 20ms, {.head_start = 1h}, error));
+  // The first has failed by its deadline, which is the deadline of all: too late for the second.
+  CHECK(support::is_timeout(error));
+  second.set_deadline(support::steady::now() + 20ms);
+  CHECK(support::is_timeout(support::error_of([&] { second.accept(); })));
 }
 
-TEST_CASE("several endpoints have one deadline, in all forms") {
-  with_runtime([] {
-    const support::black_hole silent;
-    const several all(3, silent.where());
-    std::error_code error;
-    const auto deadline = support::steady::now() + 60ms;
-    CHECK_FALSE(dial_until(all, deadline, {.head_start = 1ms}, error));
-    CHECK(support::is_timeout(error));
-    CHECK(support::steady::now() >= deadline);
-    CHECK_FALSE(dial_until(all, support::steady::now(), error));
-    CHECK(support::is_timeout(error));
-    CHECK_FALSE(dial_until(silent.where(), support::steady::now() + 5ms, error));
-    CHECK(support::is_timeout(error));
-    CHECK_FALSE(dial_until(silent.where().to_string(), support::steady::now() + 5ms, error));
-    CHECK(support::is_timeout(error));
-    CHECK_FALSE(dial(all, -1s, error));
-    CHECK(support::is_timeout(error));
-    CHECK(support::is_timeout(support::error_of([&] { dial(all, 5ms); })));
-    CHECK(support::is_timeout(
-        support::error_of([&] { dial_until(all, support::steady::now() + 5ms); })));
-  });
+IN_RUNTIME("several endpoints have one deadline, in all forms") {
+  const support::black_hole silent;
+  const several all(3, silent.where());
+  std::error_code error;
+  const auto deadline = support::steady::now() + 60ms;
+  CHECK_FALSE(dial_until(all, deadline, {.head_start = 1ms}, error));
+  CHECK(support::is_timeout(error));
+  CHECK(support::steady::now() >= deadline);
+  CHECK_FALSE(dial_until(all, support::steady::now(), error));
+  CHECK(support::is_timeout(error));
+  CHECK_FALSE(dial_until(silent.where(), support::steady::now() + 5ms, error));
+  CHECK(support::is_timeout(error));
+  CHECK_FALSE(dial_until(silent.where().to_string(), support::steady::now() + 5ms, error));
+  CHECK(support::is_timeout(error));
+  CHECK_FALSE(dial(all, -1s, error));
+  CHECK(support::is_timeout(error));
+  CHECK(support::is_timeout(support::error_of([&] { dial(all, 5ms); })));
+  CHECK(support::is_timeout(
+      support::error_of([&] { dial_until(all, support::steady::now() + 5ms); })));
 }
 
 TEST_CASE("a thread dials none of several endpoints after a deadline, however long that is past") {
@@ -147,61 +128,55 @@ TEST_CASE("a dial of several endpoints reports by its error code that there are 
   });
 }
 
-TEST_CASE("a dial begins at the local address that it is given") {
-  with_runtime([] {
-    auto there = listener::listen(support::loopback());
-    std::error_code error;
-    {
-      const conn made = dial(there.local(), 0s, {.local = support::loopback()}, error);
-      REQUIRE_FALSE(error);
-      CHECK(made.local().address() == "127.0.0.1");
-      CHECK(there.accept().remote() == made.local());
-    }
-    // A port of our own. Where our address is not ours alone, somebody else may take it meanwhile.
-    const support::closed_port nobody;
-    bool has_been_used = false;
-    for (int i = 0; i != 20 && !has_been_used; ++i) {
-      const endpoint own = listener::listen(support::own_loopback()).local();
-      const several all{nobody.where(), there.local()};
-      const conn made = dial(all, 60s, {.local = own}, error);
-      has_been_used = !error && made.local() == own;
-      CHECK((error || made.remote() == there.local()));
-    }
-    CHECK(has_been_used);
-    // What is in use is refused, and what is not of this machine.
-    CHECK_FALSE(dial(there.local(), 60s, {.local = there.local()}, error));
-    CHECK(error);
-    CHECK_FALSE(dial(there.local(), 60s, {.local = endpoint("192.0.2.1:0")}, error));
-    CHECK(error == std::errc::address_not_available);
-  });
-}
-
-TEST_CASE("of several endpoints those of the local address's family are dialled") {
-  with_runtime([] {
-    const auto there = listener::listen(support::loopback());
-    const endpoint other("[2001:db8::1]:1");
-    std::error_code error;
-    const thrum::net::dial_options how{.local = support::loopback(), .head_start = 1h};
-    const conn made = dial(several{other, there.local()}, 0s, how, error);
+IN_RUNTIME("a dial begins at the local address that it is given") {
+  auto there = listener::listen(support::loopback());
+  std::error_code error;
+  {
+    const conn made = dial(there.local(), 0s, {.local = support::loopback()}, error);
     REQUIRE_FALSE(error);
-    CHECK(made.remote() == there.local());
-    CHECK_FALSE(dial(several{other, other}, 0s, how, error));
-    CHECK(error == std::errc::address_family_not_supported);
-    CHECK_FALSE(dial(other, 0s, how, error));
-    CHECK(error == std::errc::address_family_not_supported);
-  });
+    CHECK(made.local().address() == "127.0.0.1");
+    CHECK(there.accept().remote() == made.local());
+  }
+  // A port of our own. Where our address is not ours alone, somebody else may take it meanwhile.
+  const support::closed_port nobody;
+  bool has_been_used = false;
+  for (int i = 0; i != 20 && !has_been_used; ++i) {
+    const endpoint own = listener::listen(support::own_loopback()).local();
+    const several all{nobody.where(), there.local()};
+    const conn made = dial(all, 60s, {.local = own}, error);
+    has_been_used = !error && made.local() == own;
+    CHECK((error || made.remote() == there.local()));
+  }
+  CHECK(has_been_used);
+  // What is in use is refused, and what is not of this machine.
+  CHECK_FALSE(dial(there.local(), 60s, {.local = there.local()}, error));
+  CHECK(error);
+  CHECK_FALSE(dial(there.local(), 60s, {.local = endpoint("192.0.2.1:0")}, error));
+  CHECK(error == std::errc::address_not_available);
 }
 
-TEST_CASE("dial with an error code needs no timeout, for an endpoint, a text and several") {
-  with_runtime([] {
-    const auto from = listener::listen(support::loopback());
-    std::error_code error;
-    CHECK(dial(from.local(), error));
-    CHECK(dial(from.local().to_string(), error));
-    CHECK(dial(from.local().to_string().c_str(), error));
-    CHECK(dial(several{from.local()}, error));
-    CHECK_FALSE(error);
-    CHECK_FALSE(dial("nonsense", error));
-    CHECK(error);
-  });
+IN_RUNTIME("of several endpoints those of the local address's family are dialled") {
+  const auto there = listener::listen(support::loopback());
+  const endpoint other("[2001:db8::1]:1");
+  std::error_code error;
+  const thrum::net::dial_options how{.local = support::loopback(), .head_start = 1h};
+  const conn made = dial(several{other, there.local()}, 0s, how, error);
+  REQUIRE_FALSE(error);
+  CHECK(made.remote() == there.local());
+  CHECK_FALSE(dial(several{other, other}, 0s, how, error));
+  CHECK(error == std::errc::address_family_not_supported);
+  CHECK_FALSE(dial(other, 0s, how, error));
+  CHECK(error == std::errc::address_family_not_supported);
+}
+
+IN_RUNTIME("dial with an error code needs no timeout, for an endpoint, a text and several") {
+  const auto from = listener::listen(support::loopback());
+  std::error_code error;
+  CHECK(dial(from.local(), error));
+  CHECK(dial(from.local().to_string(), error));
+  CHECK(dial(from.local().to_string().c_str(), error));
+  CHECK(dial(several{from.local()}, error));
+  CHECK_FALSE(error);
+  CHECK_FALSE(dial("nonsense", error));
+  CHECK(error);
 }

@@ -3,76 +3,60 @@
 //
 // Time-outs of dial in all units that <chrono> has.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <cstdint>
 #include <ratio>
-#include <string>
-#include <system_error>
 
-using namespace std::chrono_literals;
-using support::with_runtime;
 using thrum::net::dial;
 using thrum::net::listener;
 
-TEST_CASE("dial takes a time-out of any unit, and one too long to count is none") {
-  with_runtime([] {
-    const listener quiet = listener::listen(support::loopback());
-    const std::string text = quiet.local().to_string();
-    const auto check = [&](auto timeout) {
-      std::error_code error;
-      CHECK(dial(quiet.local(), timeout, error));
-      CHECK_FALSE(error);
-      CHECK(dial(text, timeout, error));
-      CHECK_FALSE(error);
-      CHECK(dial(quiet.local(), timeout));
-      CHECK(dial(text, timeout));
-      CHECK(dial(text.c_str(), timeout));
-    };
-    check(std::chrono::hours::max());
-    check(std::chrono::seconds::max());
-    check(std::chrono::nanoseconds::max());
-    check(std::chrono::duration<double, std::ratio<86400>>(1e300));
-    check(100.5s);
-    check(std::chrono::duration<std::uint64_t>(100));
-    check(0ms);
-    check(0.0s);
+IN_RUNTIME("dial takes a time-out of any unit, and one too long to count is none") {
+  const listener quiet = listener::listen(support::loopback());
+  const std::string text = quiet.local().to_string();
+  const auto check = [&](auto timeout) {
     std::error_code error;
-    CHECK(dial(quiet.local(), {}, error));
-    CHECK(dial(text, {}, error));
-  });
+    CHECK(dial(quiet.local(), timeout, error));
+    CHECK_FALSE(error);
+    CHECK(dial(text, timeout, error));
+    CHECK_FALSE(error);
+    CHECK(dial(quiet.local(), timeout));
+    CHECK(dial(text, timeout));
+    CHECK(dial(text.c_str(), timeout));
+  };
+  check(std::chrono::hours::max());
+  check(std::chrono::seconds::max());
+  check(std::chrono::nanoseconds::max());
+  check(std::chrono::duration<double, std::ratio<86400>>(1e300));
+  check(100.5s);
+  check(std::chrono::duration<std::uint64_t>(100));
+  check(0ms);
+  check(0.0s);
+  std::error_code error;
+  CHECK(dial(quiet.local(), {}, error));
+  CHECK(dial(text, {}, error));
 }
 
-TEST_CASE("a time-out of dial that is below 0 has passed, however little it is below") {
-  with_runtime([] {
-    const support::black_hole nobody;
-    const auto check = [&](auto timeout) {
-      std::error_code error;
-      dial(nobody.where(), timeout, error);
-      CHECK(error == std::errc::timed_out);
-    };
-    check(std::chrono::hours::min());
-    check(std::chrono::nanoseconds::min());
-    check(-1h);
-    check(-1e-12s);
-  });
+IN_RUNTIME("a time-out of dial that is below 0 has passed, however little it is below") {
+  const support::black_hole nobody;
+  const auto check = [&](auto timeout) {
+    std::error_code error;
+    dial(nobody.where(), timeout, error);
+    CHECK(error == std::errc::timed_out);
+  };
+  check(std::chrono::hours::min());
+  check(std::chrono::nanoseconds::min());
+  check(-1h);
+  check(-1e-12s);
 }
 
-TEST_CASE("intervals of keep_alive that no system has are refused, not cut") {
-  with_runtime([] {
-    auto pair = support::tcp_pair();
-    std::error_code error;
-    pair.client.keep_alive({.idle = std::chrono::seconds((std::int64_t{1} << 32) + 15)}, error);
-    CHECK(error == std::errc::invalid_argument);
-    pair.client.keep_alive({.interval = std::chrono::seconds::max()}, error);
-    CHECK(error == std::errc::invalid_argument);
-  });
+IN_RUNTIME("intervals of keep_alive that no system has are refused, not cut") {
+  auto pair = support::tcp_pair();
+  std::error_code error;
+  pair.client.keep_alive({.idle = std::chrono::seconds((std::int64_t{1} << 32) + 15)}, error);
+  CHECK(error == std::errc::invalid_argument);
+  pair.client.keep_alive({.interval = std::chrono::seconds::max()}, error);
+  CHECK(error == std::errc::invalid_argument);
 }
 
 TEST_CASE("a dial to a port on which nobody listens never connects to itself", "[once]") {

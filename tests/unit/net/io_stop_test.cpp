@@ -5,37 +5,11 @@
 
 #include <thrum/detail/start/stoppable.hpp>
 
-#include <thrum.hpp>
-#include <thrum/io_uring.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
 #include "support/stop_source.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
 using support::is_cancelled;
-using support::scaled;
-using support::with_runtime;
 namespace io = thrum::io;
 namespace net = thrum::net;
 
@@ -297,80 +271,73 @@ TEST_CASE("a stop ends calls of input and output of a thread without a runtime")
   }
 }
 
-TEST_CASE("a stop that was requested before leaves what is there where it is") {
-  with_runtime([] {
-    std::stop_source source = support::new_source();
-    source.request_stop();
-    const std::stop_token stop = source.get_token();
-    support::conn_pair both = support::tcp_pair();
-    net::conn& client = both.client;
-    net::conn& server = both.server;
-    server.write("here");
-    client.wait_readable();
-    char buffer[4];
-    std::error_code error;
-    CHECK(client.read(buffer, stop, error) == 0);
-    CHECK(is_cancelled(error));
-    CHECK(client.write("no", stop, error) == 0);
-    CHECK(is_cancelled(error));
-    CHECK(client.read(buffer, thrum::context().with_cancel(), error) == 4);
-    CHECK(error == std::error_code());
-    CHECK_FALSE(server.is_readable());
-  });
+IN_RUNTIME("a stop that was requested before leaves what is there where it is") {
+  std::stop_source source = support::new_source();
+  source.request_stop();
+  const std::stop_token stop = source.get_token();
+  support::conn_pair both = support::tcp_pair();
+  net::conn& client = both.client;
+  net::conn& server = both.server;
+  server.write("here");
+  client.wait_readable();
+  char buffer[4];
+  std::error_code error;
+  CHECK(client.read(buffer, stop, error) == 0);
+  CHECK(is_cancelled(error));
+  CHECK(client.write("no", stop, error) == 0);
+  CHECK(is_cancelled(error));
+  CHECK(client.read(buffer, thrum::context().with_cancel(), error) == 4);
+  CHECK(error == std::error_code());
+  CHECK_FALSE(server.is_readable());
 }
 
-TEST_CASE("without an error_code a stopped call throws what a closed one throws") {
-  with_runtime([] {
-    std::stop_source source = support::new_source();
-    source.request_stop();
-    const std::stop_token stop = source.get_token();
-    support::conn_pair both = support::tcp_pair();
-    net::conn& client = both.client;
-    auto listener = net::listener::listen(support::loopback());
-    auto socket = net::udp_socket::bind(support::loopback());
-    const support::closed_port nobody;
-    char buffer[4];
-    CHECK(is_cancelled(support::error_of([&] { client.read(buffer, stop); })));
-    CHECK(is_cancelled(support::error_of([&] { client.read_full(buffer, stop); })));
-    CHECK(is_cancelled(support::error_of([&] { client.read_all(stop); })));
-    CHECK(is_cancelled(support::error_of([&] { client.write("x", stop); })));
-    CHECK(is_cancelled(support::error_of([&] { client.wait_readable(stop); })));
-    CHECK(is_cancelled(support::error_of([&] { listener.accept(stop); })));
-    CHECK(is_cancelled(support::error_of([&] { socket.recv_from(buffer, stop); })));
-    CHECK(is_cancelled(support::error_of([&] { socket.recv(buffer, stop); })));
-    CHECK(is_cancelled(support::error_of([&] { socket.send_to("x", nobody.where(), stop); })));
-    CHECK(is_cancelled(support::error_of([&] { net::dial(listener.local(), stop); })));
-    CHECK(is_cancelled(support::error_of([&] { net::dial("localhost:1", stop); })));
-    CHECK(is_cancelled(support::error_of([&] { net::resolve("localhost:1", stop); })));
-    CHECK(is_cancelled(support::error_of([&] { net::resolve("localhost", "1", stop); })));
-    CHECK(
-        is_cancelled(support::error_of([&] { io::wait_writable(client.native_handle(), stop); })));
-  });
+IN_RUNTIME("without an error_code a stopped call throws what a closed one throws") {
+  std::stop_source source = support::new_source();
+  source.request_stop();
+  const std::stop_token stop = source.get_token();
+  support::conn_pair both = support::tcp_pair();
+  net::conn& client = both.client;
+  auto listener = net::listener::listen(support::loopback());
+  auto socket = net::udp_socket::bind(support::loopback());
+  const support::closed_port nobody;
+  char buffer[4];
+  CHECK(is_cancelled(support::error_of([&] { client.read(buffer, stop); })));
+  CHECK(is_cancelled(support::error_of([&] { client.read_full(buffer, stop); })));
+  CHECK(is_cancelled(support::error_of([&] { client.read_all(stop); })));
+  CHECK(is_cancelled(support::error_of([&] { client.write("x", stop); })));
+  CHECK(is_cancelled(support::error_of([&] { client.wait_readable(stop); })));
+  CHECK(is_cancelled(support::error_of([&] { listener.accept(stop); })));
+  CHECK(is_cancelled(support::error_of([&] { socket.recv_from(buffer, stop); })));
+  CHECK(is_cancelled(support::error_of([&] { socket.recv(buffer, stop); })));
+  CHECK(is_cancelled(support::error_of([&] { socket.send_to("x", nobody.where(), stop); })));
+  CHECK(is_cancelled(support::error_of([&] { net::dial(listener.local(), stop); })));
+  CHECK(is_cancelled(support::error_of([&] { net::dial("localhost:1", stop); })));
+  CHECK(is_cancelled(support::error_of([&] { net::resolve("localhost:1", stop); })));
+  CHECK(is_cancelled(support::error_of([&] { net::resolve("localhost", "1", stop); })));
+  CHECK(is_cancelled(support::error_of([&] { io::wait_writable(client.native_handle(), stop); })));
 }
 
-TEST_CASE("calls whose stop does not come do what they do without one") {
-  with_runtime([] {
-    const thrum::context context = thrum::context().with_timeout(1h);
-    auto listener = net::listener::listen(support::loopback());
-    auto client = net::dial(
-        net::resolve("127.0.0.1:" + std::to_string(listener.local().port()), context), context);
-    auto server = listener.accept(context);
-    CHECK(server.write("two lines", context) == 9);
-    io::wait_writable(server.native_handle(), context);
-    server.close_write();
-    char buffer[4];
-    CHECK(client.read_full(std::span(buffer), context) == 4);
-    CHECK(client.read_all(context) == "lines");
-    auto socket = net::udp_socket::bind(support::loopback());
-    auto other = net::udp_socket::connect(socket.local());
-    CHECK(other.send("abc", context) == 3);
-    CHECK(socket.recv_from(buffer, context).size == 3);
-    CHECK(socket.send_to("abcd", other.local(), context) == 4);
-    CHECK(other.recv(buffer, context) == 4);
-    const auto text = std::as_bytes(std::span("x"));
-    const std::array<net::udp_socket::outgoing, 2> two{{{text, {}}, {text, {}}}};
-    CHECK(other.send_many(two, context) == 2);
-  });
+IN_RUNTIME("calls whose stop does not come do what they do without one") {
+  const thrum::context context = thrum::context().with_timeout(1h);
+  auto listener = net::listener::listen(support::loopback());
+  auto client = net::dial(
+      net::resolve("127.0.0.1:" + std::to_string(listener.local().port()), context), context);
+  auto server = listener.accept(context);
+  CHECK(server.write("two lines", context) == 9);
+  io::wait_writable(server.native_handle(), context);
+  server.close_write();
+  char buffer[4];
+  CHECK(client.read_full(std::span(buffer), context) == 4);
+  CHECK(client.read_all(context) == "lines");
+  auto socket = net::udp_socket::bind(support::loopback());
+  auto other = net::udp_socket::connect(socket.local());
+  CHECK(other.send("abc", context) == 3);
+  CHECK(socket.recv_from(buffer, context).size == 3);
+  CHECK(socket.send_to("abcd", other.local(), context) == 4);
+  CHECK(other.recv(buffer, context) == 4);
+  const auto text = std::as_bytes(std::span("x"));
+  const std::array<net::udp_socket::outgoing, 2> two{{{text, {}}, {text, {}}}};
+  CHECK(other.send_many(two, context) == 2);
 }
 
 TEST_CASE("a dial that nobody answers is stopped, of one address and of several") {
@@ -392,27 +359,25 @@ TEST_CASE("a dial that nobody answers is stopped, of one address and of several"
   dials();
 }
 
-TEST_CASE("read_all ends with its stop also where there is always something to read") {
-  with_runtime([] {
-    support::conn_pair pair = support::tcp_pair();
-    std::stop_source source = support::new_source();
-    auto writer = thrum::spawn([&] {
-      const std::string block(4096, 'x');
-      std::error_code error;
-      while (!error) {
-        pair.server.write(block, error);
-      }
-    });
-    auto reader = thrum::spawn([&pair, stop = source.get_token()] {
-      std::error_code error;
-      pair.client.read_all(stop, error);
-      return error;
-    });
-    source.request_stop();
-    CHECK(is_cancelled(reader.join()));
-    pair.client.close();
-    writer.join();
+IN_RUNTIME("read_all ends with its stop also where there is always something to read") {
+  support::conn_pair pair = support::tcp_pair();
+  std::stop_source source = support::new_source();
+  auto writer = thrum::spawn([&] {
+    const std::string block(4096, 'x');
+    std::error_code error;
+    while (!error) {
+      pair.server.write(block, error);
+    }
   });
+  auto reader = thrum::spawn([&pair, stop = source.get_token()] {
+    std::error_code error;
+    pair.client.read_all(stop, error);
+    return error;
+  });
+  source.request_stop();
+  CHECK(is_cancelled(reader.join()));
+  pair.client.close();
+  writer.join();
 }
 
 TEST_CASE("a stop ends one wait: others in the queue and the deadline of the socket stay") {
@@ -486,90 +451,82 @@ TEST_CASE("a stop that comes together with data loses none of it") {
   }
 }
 
-TEST_CASE("a stop that comes together with a connection loses none") {
-  with_runtime([] {
-    auto listener = net::listener::listen(support::loopback());
-    const int rounds = static_cast<int>(scaled(300));
-    int wrong = 0;
-    for (int round = 0; round != rounds; ++round) {
-      std::stop_source source = support::new_source();
-      auto client = thrum::spawn([&] { return net::dial(listener.local()); });
-      auto requester = thrum::spawn([&source] { source.request_stop(); });
-      std::error_code error;
-      net::conn accepted = listener.accept(source.get_token(), error);
-      if (error) {
-        accepted = listener.accept();
-      }
-      const net::conn dialed = client.join();
-      wrong += accepted.remote() == dialed.local() ? 0 : 1;
-      requester.join();
+IN_RUNTIME("a stop that comes together with a connection loses none") {
+  auto listener = net::listener::listen(support::loopback());
+  const int rounds = static_cast<int>(scaled(300));
+  int wrong = 0;
+  for (int round = 0; round != rounds; ++round) {
+    std::stop_source source = support::new_source();
+    auto client = thrum::spawn([&] { return net::dial(listener.local()); });
+    auto requester = thrum::spawn([&source] { source.request_stop(); });
+    std::error_code error;
+    net::conn accepted = listener.accept(source.get_token(), error);
+    if (error) {
+      accepted = listener.accept();
     }
-    CHECK(wrong == 0);
-  });
+    const net::conn dialed = client.join();
+    wrong += accepted.remote() == dialed.local() ? 0 : 1;
+    requester.join();
+  }
+  CHECK(wrong == 0);
 }
 
-TEST_CASE("a stopped write says how much it has written, and the next one goes on there") {
-  with_runtime([] {
-    support::conn_pair both = support::tcp_pair();
-    net::conn& client = both.client;
-    net::conn& server = both.server;
-    net::conn& to = client;
-    net::conn& from = server;
-    const std::string all(std::size_t{32} << 20, 'x');
+IN_RUNTIME("a stopped write says how much it has written, and the next one goes on there") {
+  support::conn_pair both = support::tcp_pair();
+  net::conn& client = both.client;
+  net::conn& server = both.server;
+  net::conn& to = client;
+  net::conn& from = server;
+  const std::string all(std::size_t{32} << 20, 'x');
+  std::error_code error;
+  const std::size_t done = to.write(all, thrum::context().with_timeout(20ms), error);
+  REQUIRE(is_cancelled(error));
+  CHECK(done < all.size());
+  auto reader = thrum::spawn([&from] { return from.read_all().size(); });
+  CHECK(to.write(std::string_view(all).substr(done)) == all.size() - done);
+  to.close_write();
+  CHECK(reader.join() == all.size());
+}
+
+IN_RUNTIME("a stop ends a stream that stands before another one, and what came before is kept") {
+  support::conn_pair both = support::tcp_pair();
+  net::conn& client = both.client;
+  net::conn& server = both.server;
+  io::buffered_reader lines(client);
+  server.write("a line\nand");
+  CHECK(lines.read_line() == "a line");
+  CHECK(lines.peek(3) == "and");  // all has come: only a stop ends what waits for more
+  const auto check_stopped = [](auto call) {
     std::error_code error;
-    const std::size_t done = to.write(all, thrum::context().with_timeout(20ms), error);
-    REQUIRE(is_cancelled(error));
-    CHECK(done < all.size());
-    auto reader = thrum::spawn([&from] { return from.read_all().size(); });
-    CHECK(to.write(std::string_view(all).substr(done)) == all.size() - done);
-    to.close_write();
-    CHECK(reader.join() == all.size());
-  });
-}
-
-TEST_CASE("a stop ends a stream that stands before another one, and what came before is kept") {
-  with_runtime([] {
-    support::conn_pair both = support::tcp_pair();
-    net::conn& client = both.client;
-    net::conn& server = both.server;
-    io::buffered_reader lines(client);
-    server.write("a line\nand");
-    CHECK(lines.read_line() == "a line");
-    CHECK(lines.peek(3) == "and");  // all has come: only a stop ends what waits for more
-    const auto check_stopped = [](auto call) {
-      std::error_code error;
-      const thrum::context stop = thrum::context().with_cancel();
-      auto stopper = thrum::spawn([&] {
-        const bool waits = eventually([] { return thrum::stats().waiting == 1; });
-        stop.cancel();
-        return waits;
-      });
-      call(stop, error);
-      CHECK(stopper.join());
-      CHECK(is_cancelled(error));
-    };
-    check_stopped([&](auto& stop, auto& error) { CHECK_FALSE(lines.read_line(stop, error)); });
-    check_stopped([&](auto& stop, auto& error) {
-      char buffer[8];
-      CHECK(lines.read_full(buffer, stop, error) == 3);
+    const thrum::context stop = thrum::context().with_cancel();
+    auto stopper = thrum::spawn([&] {
+      const bool waits = eventually([] { return thrum::stats().waiting == 1; });
+      stop.cancel();
+      return waits;
     });
+    call(stop, error);
+    CHECK(stopper.join());
+    CHECK(is_cancelled(error));
+  };
+  check_stopped([&](auto& stop, auto& error) { CHECK_FALSE(lines.read_line(stop, error)); });
+  check_stopped([&](auto& stop, auto& error) {
+    char buffer[8];
+    CHECK(lines.read_full(buffer, stop, error) == 3);
   });
 }
 
-TEST_CASE("a context's deadline ends calls at a memory_pipe by the time of a bubble") {
-  thrum::testing::bubble([] {
-    const auto begin = thrum::testing::now();
-    auto [first, second] = [] {
-      io::memory_pipe pipe;
-      return std::pair(std::move(pipe.first), std::move(pipe.second));
-    }();
-    std::error_code error;
-    char buffer[4];
-    first.read(buffer, thrum::context().with_timeout(1h), error);
-    CHECK(is_cancelled(error));
-    CHECK(thrum::testing::now() == begin + 1h);
-    CHECK(first.write("x", thrum::context().with_timeout(1h), error) == 0);
-    CHECK(is_cancelled(error));
-    CHECK(thrum::testing::now() == begin + 2h);
-  });
+IN_BUBBLE("a context's deadline ends calls at a memory_pipe by the time of a bubble") {
+  const auto begin = thrum::testing::now();
+  auto [first, second] = [] {
+    io::memory_pipe pipe;
+    return std::pair(std::move(pipe.first), std::move(pipe.second));
+  }();
+  std::error_code error;
+  char buffer[4];
+  first.read(buffer, thrum::context().with_timeout(1h), error);
+  CHECK(is_cancelled(error));
+  CHECK(thrum::testing::now() == begin + 1h);
+  CHECK(first.write("x", thrum::context().with_timeout(1h), error) == 0);
+  CHECK(is_cancelled(error));
+  CHECK(thrum::testing::now() == begin + 2h);
 }

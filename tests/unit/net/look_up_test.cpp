@@ -4,31 +4,12 @@
 // Look-ups of a resolver that is silent until the test says otherwise.
 #include <thrum/detail/net/look_up.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
 #include "support/descriptors.hpp"
-#include "support/eventually.hpp"
 #include "support/stop_source.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <cerrno>
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
-#include <map>
-#include <mutex>
-#include <stop_token>
-#include <string>
-#include <system_error>
-#include <thread>
 
-using namespace std::chrono_literals;
-using support::eventually;
-using support::with_procs;
-using support::with_runtime;
 using thrum::net::resolve_error;
 
 namespace {

@@ -3,21 +3,8 @@
 
 #include <thrum/net/udp_socket.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <chrono>
-#include <span>
-#include <string>
-#include <system_error>
-
-using namespace std::chrono_literals;
-using support::error_of;
-using support::with_runtime;
 namespace net = thrum::net;
 
 namespace {
@@ -47,40 +34,38 @@ bool arrives(net::udp_socket& sender, net::udp_socket& member, const net::endpoi
 
 }  // namespace
 
-TEST_CASE("who has joined a group gets what is sent to it, and no more when he has left") {
-  with_runtime([] {
-    const unsigned link = own_link();
-    if (link == 0) {
-      return;  // not every system lets a program see one
+IN_RUNTIME("who has joined a group gets what is sent to it, and no more when he has left") {
+  const unsigned link = own_link();
+  if (link == 0) {
+    return;  // not every system lets a program see one
+  }
+  for (const char* const text : {"239.255.77.1:0", "[ff01::77]:0"}) {
+    net::endpoint group(text);
+    const bool is_v6 = group.family() == net::address_family::v6;
+    std::error_code error;
+    net::udp_socket member =
+        net::udp_socket::bind(is_v6 ? net::endpoint("[::]:0") : net::endpoint("0.0.0.0:0"), error);
+    if (error || member.local().family() != group.family()) {
+      continue;  // no IPv6 here
     }
-    for (const char* const text : {"239.255.77.1:0", "[ff01::77]:0"}) {
-      net::endpoint group(text);
-      const bool is_v6 = group.family() == net::address_family::v6;
-      std::error_code error;
-      net::udp_socket member = net::udp_socket::bind(
-          is_v6 ? net::endpoint("[::]:0") : net::endpoint("0.0.0.0:0"), error);
-      if (error || member.local().family() != group.family()) {
-        continue;  // no IPv6 here
-      }
-      group = group.with_port(member.local().port());
-      member.join(group, link, error);
-      if (error) {
-        CHECK((is_v6 || support::emulated()));  // turned off for that interface, or not known
-        continue;
-      }
-      net::udp_socket sender =
-          net::udp_socket::bind(is_v6 ? net::endpoint("[::]:0") : net::endpoint("0.0.0.0:0"));
-      sender.multicast_interface(link);
-      sender.multicast_hops(1);
-      sender.multicast_loop(true);
-      INFO(text);
-      CHECK((is_v6 || arrives(sender, member, group)));  // not every machine routes IPv6 groups
-      CHECK(error_of([&] { member.join(group, link); }) == std::errc::address_in_use);
-      member.leave(group, link);
-      CHECK(error_of([&] { member.leave(group, link); }) == std::errc::address_not_available);
-      member.join(group, link);
+    group = group.with_port(member.local().port());
+    member.join(group, link, error);
+    if (error) {
+      CHECK((is_v6 || support::emulated()));  // turned off for that interface, or not known
+      continue;
     }
-  });
+    net::udp_socket sender =
+        net::udp_socket::bind(is_v6 ? net::endpoint("[::]:0") : net::endpoint("0.0.0.0:0"));
+    sender.multicast_interface(link);
+    sender.multicast_hops(1);
+    sender.multicast_loop(true);
+    INFO(text);
+    CHECK((is_v6 || arrives(sender, member, group)));  // not every machine routes IPv6 groups
+    CHECK(error_of([&] { member.join(group, link); }) == std::errc::address_in_use);
+    member.leave(group, link);
+    CHECK(error_of([&] { member.leave(group, link); }) == std::errc::address_not_available);
+    member.join(group, link);
+  }
 }
 
 TEST_CASE("a group that is none, and too many hops, are refused") {
@@ -99,12 +84,10 @@ TEST_CASE("a group that is none, and too many hops, are refused") {
   });
 }
 
-TEST_CASE("several sockets share an address if all of them said so") {
-  with_runtime([] {
-    const net::udp_options shared{.reuse_address = true};
-    net::udp_socket first = net::udp_socket::bind(net::endpoint("127.0.0.1:0"), shared);
-    const net::endpoint where = first.local();
-    CHECK(net::udp_socket::bind(where, shared).local() == where);
-    CHECK(error_of([&] { net::udp_socket::bind(where); }) != std::error_code());
-  });
+IN_RUNTIME("several sockets share an address if all of them said so") {
+  const net::udp_options shared{.reuse_address = true};
+  net::udp_socket first = net::udp_socket::bind(net::endpoint("127.0.0.1:0"), shared);
+  const net::endpoint where = first.local();
+  CHECK(net::udp_socket::bind(where, shared).local() == where);
+  CHECK(error_of([&] { net::udp_socket::bind(where); }) != std::error_code());
 }

@@ -5,24 +5,11 @@
 // definition.
 #include <thrum/net/resolve.hpp>
 
-#include <thrum.hpp>
 #include <thrum/detail/net/look_up.hpp>
 
-#include "support/catch.hpp"
-#include "support/with_runtime.hpp"
-
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <vector>
+#include "support/test.hpp"
 
 using namespace std::string_view_literals;
-using support::with_procs;
-using support::with_runtime;
 using thrum::net::endpoint;
 using thrum::net::endpoint_error;
 using thrum::net::resolve;
@@ -77,19 +64,17 @@ TEST_CASE("numbers are taken as they are, in each family") {
   CHECK(resolve("", "80") == endpoints{endpoint(":80")});
 }
 
-TEST_CASE("an address in numbers needs no look-up, a name does") {
-  with_runtime(with_procs(1), [] {
-    const std::uint64_t before = look_ups();
-    resolve("127.0.0.1", "80");
-    resolve("::1", "80");
-    resolve("", "80");
-    resolve("[::1]:80");
-    resolve("unix:/run/x.sock");
-    why_not_resolved("host.invalid", "80");
-    CHECK(look_ups() == before);
-    resolve("localhost", "80");
-    CHECK(look_ups() != before);
-  });
+IN_RUNTIME("an address in numbers needs no look-up, a name does", with_procs(1)) {
+  const std::uint64_t before = look_ups();
+  resolve("127.0.0.1", "80");
+  resolve("::1", "80");
+  resolve("", "80");
+  resolve("[::1]:80");
+  resolve("unix:/run/x.sock");
+  why_not_resolved("host.invalid", "80");
+  CHECK(look_ups() == before);
+  resolve("localhost", "80");
+  CHECK(look_ups() != before);
 }
 
 TEST_CASE("localhost is this machine, each address once, with the port that was asked for") {
@@ -240,36 +225,32 @@ TEST_CASE("the form with an error_code clears it on success") {
   CHECK_FALSE(error);
 }
 
-TEST_CASE("many goroutines may look up at once") {
-  with_runtime([] {
-    const endpoints expected = resolve("localhost", "80");
-    std::atomic<int> same{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 32; ++i) {
-      group.go([&] {
-        std::error_code error;
-        same += resolve("localhost", "80", error) == expected ? 1 : 0;
-      });
-    }
-    group.wait();
-    CHECK(same == 32);
-  });
+IN_RUNTIME("many goroutines may look up at once") {
+  const endpoints expected = resolve("localhost", "80");
+  std::atomic<int> same{0};
+  thrum::wait_group group;
+  for (int i = 0; i != 32; ++i) {
+    group.go([&] {
+      std::error_code error;
+      same += resolve("localhost", "80", error) == expected ? 1 : 0;
+    });
+  }
+  group.wait();
+  CHECK(same == 32);
 }
 
-TEST_CASE("64 KiB of stack are enough to look up a name") {
-  with_runtime([] {
-    std::atomic<int> found{0};
-    thrum::wait_group group;
-    group.add(1);
-    thrum::go(thrum::attributes{.stack_size = 65536}, [&] {
-      std::error_code error;
-      found += resolve("localhost:no-such-service", error).empty() ? 1 : 0;
-      found += resolve("localhost:http", error).empty() ? 0 : 1;
-      group.done();
-    });
-    group.wait();
-    CHECK(found >= 1);
+IN_RUNTIME("64 KiB of stack are enough to look up a name") {
+  std::atomic<int> found{0};
+  thrum::wait_group group;
+  group.add(1);
+  thrum::go(thrum::attributes{.stack_size = 65536}, [&] {
+    std::error_code error;
+    found += resolve("localhost:no-such-service", error).empty() ? 1 : 0;
+    found += resolve("localhost:http", error).empty() ? 0 : 1;
+    group.done();
   });
+  group.wait();
+  CHECK(found >= 1);
 }
 
 TEST_CASE("a look-up whose deadline has passed fails, and numbers need no time") {

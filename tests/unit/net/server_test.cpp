@@ -5,33 +5,14 @@
 
 #include <thrum/net/server.hpp>
 
-#include <thrum.hpp>
 #include <thrum/testing/bubble.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
 #include <exception>
-#include <functional>
-#include <memory>
 #include <new>
-#include <optional>
-#include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <vector>
 
-using namespace std::chrono_literals;
-using support::eventually;
-using support::with_runtime;
 using thrum::net::conn;
 using thrum::net::listener;
 using thrum::net::server;
@@ -100,153 +81,141 @@ class served {
 
 }  // namespace
 
-TEST_CASE("a server runs its handler for each connection, and closes what the handler leaves") {
-  with_runtime([] {
-    served here([](conn& c) { c.write("x"); });
-    for (int i = 0; i != 20; ++i) {
-      conn c = here.dial();
-      CHECK(read_from_server(c, 2) == "x");
-    }
-    CHECK(eventually([&] { return here->connections() == 0; }));
-    CHECK_FALSE(here->stopping());
-    here->stop();
-    CHECK(here->stopping());
-    CHECK_FALSE(here.result());
-  });
-}
-
-TEST_CASE("a server never has more connections than its limit, and takes the next when one ends") {
-  with_runtime([] {
-    std::atomic<std::size_t> now{0};
-    std::atomic<std::size_t> most{0};
-    served here(
-        [&](conn& c) {
-          const std::size_t mine = ++now;
-          std::size_t seen = most;
-          while (seen < mine && !most.compare_exchange_weak(seen, mine)) {
-          }
-          char one;
-          c.write("x");
-          c.read({&one, 1});
-          --now;
-        },
-        {.max_connections = 3});
-    std::vector<conn> clients;
-    for (int i = 0; i != 9; ++i) {
-      clients.push_back(here.dial());
-    }
-    CHECK(eventually([&] { return most == 3; }));  // the first three: nobody has closed one
-    for (std::size_t i = 0; i != clients.size(); ++i) {
-      // It has come to this one, although others wait that came before or will come.
-      CHECK(read_from_server(clients[i], 1) == "x");
-      CHECK(here->connections() <= 3);
-      clients[i].close();
-    }
-    CHECK(most == 3);
-    CHECK(eventually([&] { return here->connections() == 0; }));
-  });
-}
-
-TEST_CASE("several calls of serve share one limit and all return at a stop") {
-  with_runtime([] {
-    server shared(listener::listen(support::loopback()), {.max_connections = 2});
-    std::vector<thrum::join_handle<void>> loops;
-    for (int i = 0; i != 4; ++i) {
-      loops.push_back(thrum::spawn([&] { shared.serve(answer_bytes); }));
-    }
-    std::vector<conn> clients;
-    for (int i = 0; i != 6; ++i) {
-      clients.push_back(thrum::net::dial(shared.local()));
-    }
-    for (conn& c : clients) {
-      c.write("a");
-      CHECK(read_from_server(c, 1) == "a");
-      CHECK(shared.connections() <= 2);
-      c.close();
-    }
-    shared.stop();
-    for (auto& each : loops) {
-      each.join();
-    }
-    CHECK(shared.connections() == 0);
-  });
-}
-
-TEST_CASE("a stop waits for handlers at work, and no connection comes meanwhile") {
-  with_runtime([] {
-    thrum::chan<void> begun(1);
-    thrum::chan<void> may_end(1);
-    served here([=](conn& c) {
-      begun.send();
-      may_end.recv();
-      c.write("all of the answer");
-    });
+IN_RUNTIME("a server runs its handler for each connection, and closes what the handler leaves") {
+  served here([](conn& c) { c.write("x"); });
+  for (int i = 0; i != 20; ++i) {
     conn c = here.dial();
-    begun.recv();
-    auto stopping = thrum::spawn([&] { return here->stop_for(support::long_time); });
-    CHECK(eventually([&] { return here->stopping(); }));
-    // A ring keeps the socket of the listener for a moment, in which the system answers for it.
-    CHECK(eventually([&] {
-      std::error_code error;
-      thrum::net::dial(here.where(), support::long_time, error);
-      return error && !support::is_timeout(error);
-    }));
-    CHECK(here->connections() == 1);
-    CHECK_FALSE(stopping.done());
-    may_end.send();
-    CHECK(stopping.join());
-    CHECK(here->connections() == 0);
-    CHECK(read_from_server(c, 100) == "all of the answer");
-    CHECK_FALSE(here.result());
-  });
+    CHECK(read_from_server(c, 2) == "x");
+  }
+  CHECK(eventually([&] { return here->connections() == 0; }));
+  CHECK_FALSE(here->stopping());
+  here->stop();
+  CHECK(here->stopping());
+  CHECK_FALSE(here.result());
 }
 
-TEST_CASE("at the deadline of a stop what is left is closed, and its reads are cancelled") {
-  with_runtime([] {
-    std::atomic<int> cancelled{0};
-    thrum::chan<void> begun(10);
-    served here([&](conn& c) {
-      begun.send();
-      char one;
-      std::error_code error;
-      c.read({&one, 1}, error);
-      cancelled += support::is_cancelled(error) ? 1 : 0;
-    });
-    std::vector<conn> clients;
-    for (int i = 0; i != 10; ++i) {
-      clients.push_back(here.dial());
-      begun.recv();
-    }
-    CHECK(here->connections() == 10);
-    CHECK_FALSE(here->stop_for(1ms));
-    CHECK(here->connections() == 0);
-    CHECK(cancelled == 10);
-    CHECK_FALSE(here.result());
-    for (conn& c : clients) {
-      CHECK(has_been_ended(c));
-    }
-  });
+IN_RUNTIME("a server never has more connections than its limit, and takes the next when one ends") {
+  std::atomic<std::size_t> now{0};
+  std::atomic<std::size_t> most{0};
+  served here(
+      [&](conn& c) {
+        const std::size_t mine = ++now;
+        std::size_t seen = most;
+        while (seen < mine && !most.compare_exchange_weak(seen, mine)) {
+        }
+        char one;
+        c.write("x");
+        c.read({&one, 1});
+        --now;
+      },
+      {.max_connections = 3});
+  std::vector<conn> clients;
+  for (int i = 0; i != 9; ++i) {
+    clients.push_back(here.dial());
+  }
+  CHECK(eventually([&] { return most == 3; }));  // the first three: nobody has closed one
+  for (std::size_t i = 0; i != clients.size(); ++i) {
+    // It has come to this one, although others wait that came before or will come.
+    CHECK(read_from_server(clients[i], 1) == "x");
+    CHECK(here->connections() <= 3);
+    clients[i].close();
+  }
+  CHECK(most == 3);
+  CHECK(eventually([&] { return here->connections() == 0; }));
 }
 
-TEST_CASE("a stop's deadline counts in the time of its bubble, and its handlers are waited for") {
-  thrum::testing::bubble([] {
-    using thrum::testing::now;
-    const auto begin = now();
-    thrum::chan<void> begun(1);
-    thrum::time_point ended;
-    served here([&](conn& c) {
-      begun.send();
-      thrum::sleep_for(2h);
-      std::error_code error;
-      c.write("x", error);
-      ended = support::is_cancelled(error) ? now() : thrum::time_point();
-    });
-    const conn c = here.dial();
-    begun.recv();
-    CHECK_FALSE(here->stop_for(1h));
-    CHECK(ended - begin == 2h);
-    CHECK_FALSE(here.result());
+IN_RUNTIME("several calls of serve share one limit and all return at a stop") {
+  server shared(listener::listen(support::loopback()), {.max_connections = 2});
+  std::vector<thrum::join_handle<void>> loops;
+  for (int i = 0; i != 4; ++i) {
+    loops.push_back(thrum::spawn([&] { shared.serve(answer_bytes); }));
+  }
+  std::vector<conn> clients;
+  for (int i = 0; i != 6; ++i) {
+    clients.push_back(thrum::net::dial(shared.local()));
+  }
+  for (conn& c : clients) {
+    c.write("a");
+    CHECK(read_from_server(c, 1) == "a");
+    CHECK(shared.connections() <= 2);
+    c.close();
+  }
+  shared.stop();
+  for (auto& each : loops) {
+    each.join();
+  }
+  CHECK(shared.connections() == 0);
+}
+
+IN_RUNTIME("a stop waits for handlers at work, and no connection comes meanwhile") {
+  thrum::chan<void> begun(1);
+  thrum::chan<void> may_end(1);
+  served here([=](conn& c) {
+    begun.send();
+    may_end.recv();
+    c.write("all of the answer");
   });
+  conn c = here.dial();
+  begun.recv();
+  auto stopping = thrum::spawn([&] { return here->stop_for(support::long_time); });
+  CHECK(eventually([&] { return here->stopping(); }));
+  // A ring keeps the socket of the listener for a moment, in which the system answers for it.
+  CHECK(eventually([&] {
+    std::error_code error;
+    thrum::net::dial(here.where(), support::long_time, error);
+    return error && !support::is_timeout(error);
+  }));
+  CHECK(here->connections() == 1);
+  CHECK_FALSE(stopping.done());
+  may_end.send();
+  CHECK(stopping.join());
+  CHECK(here->connections() == 0);
+  CHECK(read_from_server(c, 100) == "all of the answer");
+  CHECK_FALSE(here.result());
+}
+
+IN_RUNTIME("at the deadline of a stop what is left is closed, and its reads are cancelled") {
+  std::atomic<int> cancelled{0};
+  thrum::chan<void> begun(10);
+  served here([&](conn& c) {
+    begun.send();
+    char one;
+    std::error_code error;
+    c.read({&one, 1}, error);
+    cancelled += support::is_cancelled(error) ? 1 : 0;
+  });
+  std::vector<conn> clients;
+  for (int i = 0; i != 10; ++i) {
+    clients.push_back(here.dial());
+    begun.recv();
+  }
+  CHECK(here->connections() == 10);
+  CHECK_FALSE(here->stop_for(1ms));
+  CHECK(here->connections() == 0);
+  CHECK(cancelled == 10);
+  CHECK_FALSE(here.result());
+  for (conn& c : clients) {
+    CHECK(has_been_ended(c));
+  }
+}
+
+IN_BUBBLE("a stop's deadline counts in the time of its bubble, and its handlers are waited for") {
+  using thrum::testing::now;
+  const auto begin = now();
+  thrum::chan<void> begun(1);
+  thrum::time_point ended;
+  served here([&](conn& c) {
+    begun.send();
+    thrum::sleep_for(2h);
+    std::error_code error;
+    c.write("x", error);
+    ended = support::is_cancelled(error) ? now() : thrum::time_point();
+  });
+  const conn c = here.dial();
+  begun.recv();
+  CHECK_FALSE(here->stop_for(1h));
+  CHECK(ended - begin == 2h);
+  CHECK_FALSE(here.result());
 }
 
 TEST_CASE("connections between requests end at a stop, with the grace for a request on its way") {
@@ -277,188 +246,172 @@ TEST_CASE("connections between requests end at a stop, with the grace for a requ
   });
 }
 
-TEST_CASE(
+IN_RUNTIME(
     "a request that has arrived before the grace ends is seen, however late it is looked at") {
-  with_runtime([] {
-    thrum::chan<void> may_look(1);
-    std::atomic<bool> seen{false};
-    std::atomic<bool> read{false};
-    std::atomic<bool> told{false};
-    served here(
-        [&](conn& c, server::session& at) {
-          may_look.recv();
-          told = at.stopping();
-          seen = at.wait_request();
-          char one = 0;
-          read = c.read({&one, 1}) == 1 && one == 'a';
-        },
-        {.idle_grace = 0ms});
-    conn c = here.dial();
-    CHECK(eventually([&] { return here->connections() == 1; }));
-    c.write("a");
-    c.close_write();
-    here->request_stop();
-    may_look.send();
-    here->stop();
-    CHECK(told);
-    CHECK(seen);
-    CHECK(read);
-  });
+  thrum::chan<void> may_look(1);
+  std::atomic<bool> seen{false};
+  std::atomic<bool> read{false};
+  std::atomic<bool> told{false};
+  served here(
+      [&](conn& c, server::session& at) {
+        may_look.recv();
+        told = at.stopping();
+        seen = at.wait_request();
+        char one = 0;
+        read = c.read({&one, 1}) == 1 && one == 'a';
+      },
+      {.idle_grace = 0ms});
+  conn c = here.dial();
+  CHECK(eventually([&] { return here->connections() == 1; }));
+  c.write("a");
+  c.close_write();
+  here->request_stop();
+  may_look.send();
+  here->stop();
+  CHECK(told);
+  CHECK(seen);
+  CHECK(read);
 }
 
-TEST_CASE("the deadline of a wait for a request ends it, and is the connection's afterwards") {
-  with_runtime([] {
-    std::atomic<bool> waited{true};
-    served silent([&](conn&, server::session& at) { waited = at.wait_request_for(1ms); });
-    conn c = silent.dial();
-    CHECK(has_been_ended(c));
-    CHECK_FALSE(waited);
+IN_RUNTIME("the deadline of a wait for a request ends it, and is the connection's afterwards") {
+  std::atomic<bool> waited{true};
+  served silent([&](conn&, server::session& at) { waited = at.wait_request_for(1ms); });
+  conn c = silent.dial();
+  CHECK(has_been_ended(c));
+  CHECK_FALSE(waited);
 
-    std::atomic<bool> timed_out{false};
-    served partial([&](conn& own, server::session& at) {
-      if (at.wait_request_for(20ms)) {
-        char two[2];
+  std::atomic<bool> timed_out{false};
+  served partial([&](conn& own, server::session& at) {
+    if (at.wait_request_for(20ms)) {
+      char two[2];
+      std::error_code error;
+      own.read_full(two, error);
+      timed_out = support::is_timeout(error);
+    } else {
+      timed_out = true;  // we were too slow
+    }
+  });
+  conn half = partial.dial();
+  half.write("a");
+  CHECK(has_been_ended(half));
+  CHECK(timed_out);
+}
+
+IN_RUNTIME("the stop token of a server ends handlers that wait for other things") {
+  thrum::chan<void> begun(1);
+  served here([=](conn&, server::session& at) {
+    begun.send();
+    const thrum::chan<int> never;
+    thrum::select(thrum::on_recv(never, [] {}), thrum::on_done(at.stop_token()));
+  });
+  const conn c = here.dial();
+  begun.recv();
+  CHECK_FALSE(here->stop_token().stop_requested());
+  CHECK(here->stop_for(support::long_time));
+  CHECK(here->stop_token().stop_requested());
+}
+
+IN_RUNTIME("a handler may request the stop of its own server") {
+  server self(listener::listen(support::loopback()));
+  const auto where = self.local();
+  auto serving = thrum::spawn([&] { self.serve([&](conn&) { self.request_stop(); }); });
+  conn c = thrum::net::dial(where);
+  serving.join();
+  CHECK(has_been_ended(c));
+}
+
+IN_RUNTIME("the destructor of a server closes its connections and waits for all inside") {
+  std::atomic<int> handlers{0};
+  std::atomic<bool> returned{false};
+  thrum::chan<void> begun(1);
+  thrum::join_handle<void> serving;
+  conn client;
+  {
+    server here(listener::listen(support::loopback()));
+    serving = thrum::spawn([&] {
+      here.serve([&](conn& c) {
+        ++handlers;
+        begun.send();
+        char one;
         std::error_code error;
-        own.read_full(two, error);
-        timed_out = support::is_timeout(error);
-      } else {
-        timed_out = true;  // we were too slow
-      }
-    });
-    conn half = partial.dial();
-    half.write("a");
-    CHECK(has_been_ended(half));
-    CHECK(timed_out);
-  });
-}
-
-TEST_CASE("the stop token of a server ends handlers that wait for other things") {
-  with_runtime([] {
-    thrum::chan<void> begun(1);
-    served here([=](conn&, server::session& at) {
-      begun.send();
-      const thrum::chan<int> never;
-      thrum::select(thrum::on_recv(never, [] {}), thrum::on_done(at.stop_token()));
-    });
-    const conn c = here.dial();
-    begun.recv();
-    CHECK_FALSE(here->stop_token().stop_requested());
-    CHECK(here->stop_for(support::long_time));
-    CHECK(here->stop_token().stop_requested());
-  });
-}
-
-TEST_CASE("a handler may request the stop of its own server") {
-  with_runtime([] {
-    server self(listener::listen(support::loopback()));
-    const auto where = self.local();
-    auto serving = thrum::spawn([&] { self.serve([&](conn&) { self.request_stop(); }); });
-    conn c = thrum::net::dial(where);
-    serving.join();
-    CHECK(has_been_ended(c));
-  });
-}
-
-TEST_CASE("the destructor of a server closes its connections and waits for all inside") {
-  with_runtime([] {
-    std::atomic<int> handlers{0};
-    std::atomic<bool> returned{false};
-    thrum::chan<void> begun(1);
-    thrum::join_handle<void> serving;
-    conn client;
-    {
-      server here(listener::listen(support::loopback()));
-      serving = thrum::spawn([&] {
-        here.serve([&](conn& c) {
-          ++handlers;
-          begun.send();
-          char one;
-          std::error_code error;
-          c.read({&one, 1}, error);
-          --handlers;
-        });
-        returned = true;
+        c.read({&one, 1}, error);
+        --handlers;
       });
-      client = thrum::net::dial(here.local());
-      begun.recv();
-      CHECK(handlers == 1);
-    }
-    CHECK(handlers == 0);
-    CHECK(has_been_ended(client));
-    serving.join();
-    CHECK(returned);
-  });
-}
-
-TEST_CASE("a server that another stops may be destroyed as soon as serve returns") {
-  with_runtime([] {
-    for (int i = 0; i != support::scaled(200, 10); ++i) {
-      auto here = std::make_unique<server>(listener::listen(support::loopback()),
-                                           thrum::net::server_options{.idle_grace = 0ms});
-      auto serving = thrum::spawn([&] { here->serve(answer_bytes); });
-      conn c = thrum::net::dial(here->local());
-      c.write("a");
-      CHECK(read_from_server(c, 1) == "a");
-      // It is inside from the moment that this can be seen, and perhaps still when serve has
-      // returned.
-      const auto stopping = thrum::spawn([at = here.get()] { at->stop_for(support::long_time); });
-      CHECK(eventually([&] { return here->stopping(); }));
-      serving.join();
-      here.reset();
-    }
-  });
-}
-
-TEST_CASE("a system_error that leaves a handler ends that connection only") {
-  with_runtime([] {
-    served here([](conn& c) {
-      char one;
-      c.set_read_deadline(thrum::time_point::min());
-      c.read({&one, 1});  // throws
-      c.write("x");
+      returned = true;
     });
-    for (int i = 0; i != 3; ++i) {
-      conn c = here.dial();
-      CHECK(has_been_ended(c));
-    }
-    CHECK(here->stop_for(support::long_time));
-  });
+    client = thrum::net::dial(here.local());
+    begun.recv();
+    CHECK(handlers == 1);
+  }
+  CHECK(handlers == 0);
+  CHECK(has_been_ended(client));
+  serving.join();
+  CHECK(returned);
 }
 
-TEST_CASE("on_error gets what leaves a handler, but not its end by exit") {
-  with_runtime([] {
-    std::atomic<int> logic{0};
-    std::atomic<int> system{0};
-    std::atomic<int> others{0};
-    int turn = 0;
-    served here(
-        [&](conn&) {
-          switch (turn++) {
-            case 0: throw std::logic_error("a fault");
-            case 1: throw std::system_error(std::make_error_code(std::errc::io_error));
-            default: thrum::this_goroutine::exit();
-          }
-        },
-        {.on_error = [&](std::exception_ptr error) {
-          try {
-            std::rethrow_exception(std::move(error));
-          } catch (const std::system_error&) {
-            ++system;
-          } catch (const std::logic_error&) {
-            ++logic;
-          } catch (...) {
-            ++others;
-          }
-        }});
-    for (int i = 0; i != 3; ++i) {
-      conn c = here.dial();
-      CHECK(has_been_ended(c));
-    }
-    here->stop();
-    CHECK(logic == 1);
-    CHECK(system == 1);
-    CHECK(others == 0);
+IN_RUNTIME("a server that another stops may be destroyed as soon as serve returns") {
+  for (int i = 0; i != support::scaled(200, 10); ++i) {
+    auto here = std::make_unique<server>(listener::listen(support::loopback()),
+                                         thrum::net::server_options{.idle_grace = 0ms});
+    auto serving = thrum::spawn([&] { here->serve(answer_bytes); });
+    conn c = thrum::net::dial(here->local());
+    c.write("a");
+    CHECK(read_from_server(c, 1) == "a");
+    // It is inside from the moment that this can be seen, and perhaps still when serve has
+    // returned.
+    const auto stopping = thrum::spawn([at = here.get()] { at->stop_for(support::long_time); });
+    CHECK(eventually([&] { return here->stopping(); }));
+    serving.join();
+    here.reset();
+  }
+}
+
+IN_RUNTIME("a system_error that leaves a handler ends that connection only") {
+  served here([](conn& c) {
+    char one;
+    c.set_read_deadline(thrum::time_point::min());
+    c.read({&one, 1});  // throws
+    c.write("x");
   });
+  for (int i = 0; i != 3; ++i) {
+    conn c = here.dial();
+    CHECK(has_been_ended(c));
+  }
+  CHECK(here->stop_for(support::long_time));
+}
+
+IN_RUNTIME("on_error gets what leaves a handler, but not its end by exit") {
+  std::atomic<int> logic{0};
+  std::atomic<int> system{0};
+  std::atomic<int> others{0};
+  int turn = 0;
+  served here(
+      [&](conn&) {
+        switch (turn++) {
+          case 0: throw std::logic_error("a fault");
+          case 1: throw std::system_error(std::make_error_code(std::errc::io_error));
+          default: thrum::this_goroutine::exit();
+        }
+      },
+      {.on_error = [&](std::exception_ptr error) {
+        try {
+          std::rethrow_exception(std::move(error));
+        } catch (const std::system_error&) {
+          ++system;
+        } catch (const std::logic_error&) {
+          ++logic;
+        } catch (...) {
+          ++others;
+        }
+      }});
+  for (int i = 0; i != 3; ++i) {
+    conn c = here.dial();
+    CHECK(has_been_ended(c));
+  }
+  here->stop();
+  CHECK(logic == 1);
+  CHECK(system == 1);
+  CHECK(others == 0);
 }
 
 TEST_CASE("without on_error a fault that leaves a handler is a panic of its runtime") {
@@ -533,20 +486,18 @@ TEST_CASE("connections for whose goroutines there is no memory wait until others
   CHECK_FALSE(error);
 }
 
-TEST_CASE("a server that cannot accept says why, and one that is stopped has nothing to say") {
-  with_runtime([] {
-    server nowhere{listener()};
-    std::error_code error;
-    nowhere.serve(answer_bytes, error);
-    CHECK(error == std::errc::bad_file_descriptor);
-    CHECK(support::error_of([&] { nowhere.serve(answer_bytes); }) == error);
+IN_RUNTIME("a server that cannot accept says why, and one that is stopped has nothing to say") {
+  server nowhere{listener()};
+  std::error_code error;
+  nowhere.serve(answer_bytes, error);
+  CHECK(error == std::errc::bad_file_descriptor);
+  CHECK(support::error_of([&] { nowhere.serve(answer_bytes); }) == error);
 
-    server stopped(listener::listen(support::loopback()));
-    stopped.stop();
-    stopped.serve(answer_bytes, error);
-    CHECK_FALSE(error);
-    CHECK(stopped.local() == thrum::net::endpoint());
-  });
+  server stopped(listener::listen(support::loopback()));
+  stopped.stop();
+  stopped.serve(answer_bytes, error);
+  CHECK_FALSE(error);
+  CHECK(stopped.local() == thrum::net::endpoint());
 }
 
 TEST_CASE("a runtime that stops ends its server and the handlers, wherever they wait") {
@@ -581,45 +532,41 @@ TEST_CASE("a runtime that stops ends its server and the handlers, wherever they 
   CHECK(has_been_ended(*at_work));
 }
 
-TEST_CASE("a connection is readable when a read would not wait") {
-  with_runtime([] {
-    auto pair = support::tcp_pair();
-    CHECK_FALSE(pair.server.is_readable());
-    pair.client.write("a");
-    pair.server.wait_readable();
-    CHECK(pair.server.is_readable());
-    CHECK(read_from_server(pair.server, 1) == "a");
-    CHECK_FALSE(pair.server.is_readable());
-    pair.client.close();
-    pair.server.wait_readable();
-    CHECK(pair.server.is_readable());
-    pair.server.close();
-    CHECK(pair.server.is_readable());
-  });
+IN_RUNTIME("a connection is readable when a read would not wait") {
+  auto pair = support::tcp_pair();
+  CHECK_FALSE(pair.server.is_readable());
+  pair.client.write("a");
+  pair.server.wait_readable();
+  CHECK(pair.server.is_readable());
+  CHECK(read_from_server(pair.server, 1) == "a");
+  CHECK_FALSE(pair.server.is_readable());
+  pair.client.close();
+  pair.server.wait_readable();
+  CHECK(pair.server.is_readable());
+  pair.server.close();
+  CHECK(pair.server.is_readable());
 }
 
-TEST_CASE("a stop closes what is left of a server that stops, and ends a wait for a request") {
-  with_runtime([] {
-    std::atomic<int> cancelled{0};
-    std::atomic<bool> waited{true};
-    thrum::chan<void> begun(2);
-    served here([&](conn& c, server::session& at) {
-      waited = at.wait_request(thrum::context().with_timeout(1ms));
-      begun.send();
-      char one;
-      std::error_code error;
-      c.read({&one, 1}, error);
-      cancelled += support::is_cancelled(error) ? 1 : 0;
-    });
-    conn client = here.dial();
-    begun.recv();
-    CHECK_FALSE(waited);
-    CHECK_FALSE(here->stop(thrum::context().with_timeout(1ms)));
-    CHECK(cancelled == 1);
-    CHECK(has_been_ended(client));
-    CHECK(here->stop(std::stop_token()));
-    CHECK_FALSE(here.result());
+IN_RUNTIME("a stop closes what is left of a server that stops, and ends a wait for a request") {
+  std::atomic<int> cancelled{0};
+  std::atomic<bool> waited{true};
+  thrum::chan<void> begun(2);
+  served here([&](conn& c, server::session& at) {
+    waited = at.wait_request(thrum::context().with_timeout(1ms));
+    begun.send();
+    char one;
+    std::error_code error;
+    c.read({&one, 1}, error);
+    cancelled += support::is_cancelled(error) ? 1 : 0;
   });
+  conn client = here.dial();
+  begun.recv();
+  CHECK_FALSE(waited);
+  CHECK_FALSE(here->stop(thrum::context().with_timeout(1ms)));
+  CHECK(cancelled == 1);
+  CHECK(has_been_ended(client));
+  CHECK(here->stop(std::stop_token()));
+  CHECK_FALSE(here.result());
 }
 
 TEST_CASE("a stop of serve stops the server, from a goroutine and from a thread") {

@@ -119,7 +119,7 @@ TEMPLATE_TEST_CASE("a poll that does not wait leaves a wake to the one that does
   CHECK(events.all.empty());  // and has returned: a wake is no event of a descriptor
 }
 
-TEST_CASE("polls that do not wait take no wake away from one that does", "[poller]") {
+TEST_CASE("polls that do not wait take no wake away from one that does") {
   beside_descriptor<thrum::netpoll::poller> kept;
   std::atomic<bool> done{false};
   std::thread others([&] {

@@ -4,15 +4,8 @@
 // Sleeping on a word, and the note.
 #include <thrum/detail/os/thread_parts.hpp>
 
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <thread>
-#include <vector>
+#include "support/test.hpp"
 
 #if !defined(_WIN32)
 #include "support/put_back_action.hpp"

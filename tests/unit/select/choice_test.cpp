@@ -5,30 +5,13 @@
 
 #include <thrum/select.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/set_back_clock.hpp"
 #include "support/stop_source.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <array>
-#include <atomic>
-#include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <stop_token>
-#include <thread>
-#include <utility>
-#include <vector>
 
-using namespace std::chrono_literals;
 using support::set_back_clock;
-using support::with_runtime;
 using thrum::on_deadline;
 using thrum::on_done;
 using thrum::on_recv;
@@ -48,80 +31,67 @@ thrum::chan<int> closed_channel() {
 
 // ---- time-outs and otherwise -------------------------------------------------------------------
 
-TEST_CASE("otherwise is chosen exactly if no other case is ready") {
-  with_runtime([] {
-    const thrum::chan<int> c(1);
-    int calls = 0;
-    CHECK(thrum::select(on_recv(c), otherwise([&] { ++calls; })) == 1);
-    CHECK(thrum::select(otherwise([&] { ++calls; })) == 0);
-    CHECK(calls == 2);
-    CHECK(thrum::select(on_send(c, 1), otherwise([&] { ++calls; })) == 0);
-    CHECK(thrum::select(on_recv(c), otherwise([&] { ++calls; })) == 0);
-    CHECK(thrum::select(on_recv(closed_channel()), otherwise([&] { ++calls; })) == 0);
-    CHECK(calls == 2);
-  });
+IN_RUNTIME("otherwise is chosen exactly if no other case is ready") {
+  const thrum::chan<int> c(1);
+  int calls = 0;
+  CHECK(thrum::select(on_recv(c), otherwise([&] { ++calls; })) == 1);
+  CHECK(thrum::select(otherwise([&] { ++calls; })) == 0);
+  CHECK(calls == 2);
+  CHECK(thrum::select(on_send(c, 1), otherwise([&] { ++calls; })) == 0);
+  CHECK(thrum::select(on_recv(c), otherwise([&] { ++calls; })) == 0);
+  CHECK(thrum::select(on_recv(closed_channel()), otherwise([&] { ++calls; })) == 0);
+  CHECK(calls == 2);
 }
 
-TEST_CASE("otherwise comes before a time-out, even one that has passed") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    CHECK(thrum::select(on_timeout(1h), otherwise()) == 1);
-    CHECK(thrum::select(on_recv(c), on_timeout(-1s), otherwise()) == 2);
-  });
+IN_RUNTIME("otherwise comes before a time-out, even one that has passed") {
+  const thrum::chan<int> c(0);
+  CHECK(thrum::select(on_timeout(1h), otherwise()) == 1);
+  CHECK(thrum::select(on_recv(c), on_timeout(-1s), otherwise()) == 2);
 }
 
-TEST_CASE("a time-out is chosen after its time and not before") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    bool called = false;
-    auto begin = std::chrono::steady_clock::now();
-    CHECK(thrum::select(on_recv(c), on_send(c, 1), on_timeout(3ms, [&] { called = true; })) == 2);
+IN_RUNTIME("a time-out is chosen after its time and not before") {
+  const thrum::chan<int> c(0);
+  bool called = false;
+  auto begin = std::chrono::steady_clock::now();
+  CHECK(thrum::select(on_recv(c), on_send(c, 1), on_timeout(3ms, [&] { called = true; })) == 2);
+  CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
+  CHECK(called);
+  begin = std::chrono::steady_clock::now();
+  CHECK(thrum::select(on_timeout(2ms)) == 0);  // nothing else to wait for
+  CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
+  begin = std::chrono::steady_clock::now();
+  CHECK(thrum::select(on_recv(thrum::chan<int>()), on_deadline(begin + 2ms)) == 1);
+  CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
+  const auto wall = std::chrono::system_clock::now();
+  CHECK(thrum::select(on_recv(c), on_deadline(wall + 2ms)) == 1);
+}
+
+IN_RUNTIME("a time that has passed is chosen at once, unless another case is ready") {
+  const thrum::chan<int> c(0);
+  CHECK(thrum::select(on_recv(c), on_timeout(0s)) == 1);
+  CHECK(thrum::select(on_recv(c), on_timeout(-1h)) == 1);
+  CHECK(thrum::select(on_recv(c), on_deadline(thrum::time_point::min())) == 1);
+  for (int i = 0; i != 50; ++i) {
+    REQUIRE(thrum::select(on_timeout(-1s), on_recv(closed_channel())) == 1);
+  }
+}
+
+IN_RUNTIME("the earliest of several times is chosen") {
+  const thrum::chan<int> c(0);
+  const auto now = std::chrono::steady_clock::now();
+  CHECK(thrum::select(on_timeout(1h), on_deadline(now + 1ms), on_recv(c), on_timeout(30min)) == 1);
+  CHECK(thrum::select(on_timeout(std::chrono::hours::max()), on_deadline(thrum::time_point::max()),
+                      on_timeout(1ms)) == 2);
+}
+
+IN_RUNTIME("a time-out counts from the call of select") {
+  auto patience = on_timeout(3ms);
+  thrum::sleep_for(4ms);
+  for (int i = 0; i != 2; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(thrum::select(patience) == 0);
     CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
-    CHECK(called);
-    begin = std::chrono::steady_clock::now();
-    CHECK(thrum::select(on_timeout(2ms)) == 0);  // nothing else to wait for
-    CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
-    begin = std::chrono::steady_clock::now();
-    CHECK(thrum::select(on_recv(thrum::chan<int>()), on_deadline(begin + 2ms)) == 1);
-    CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
-    const auto wall = std::chrono::system_clock::now();
-    CHECK(thrum::select(on_recv(c), on_deadline(wall + 2ms)) == 1);
-  });
-}
-
-TEST_CASE("a time that has passed is chosen at once, unless another case is ready") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    CHECK(thrum::select(on_recv(c), on_timeout(0s)) == 1);
-    CHECK(thrum::select(on_recv(c), on_timeout(-1h)) == 1);
-    CHECK(thrum::select(on_recv(c), on_deadline(thrum::time_point::min())) == 1);
-    for (int i = 0; i != 50; ++i) {
-      REQUIRE(thrum::select(on_timeout(-1s), on_recv(closed_channel())) == 1);
-    }
-  });
-}
-
-TEST_CASE("the earliest of several times is chosen") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    const auto now = std::chrono::steady_clock::now();
-    CHECK(thrum::select(on_timeout(1h), on_deadline(now + 1ms), on_recv(c), on_timeout(30min)) ==
-          1);
-    CHECK(thrum::select(on_timeout(std::chrono::hours::max()),
-                        on_deadline(thrum::time_point::max()), on_timeout(1ms)) == 2);
-  });
-}
-
-TEST_CASE("a time-out counts from the call of select") {
-  with_runtime([] {
-    auto patience = on_timeout(3ms);
-    thrum::sleep_for(4ms);
-    for (int i = 0; i != 2; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
-      CHECK(thrum::select(patience) == 0);
-      CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
-    }
-  });
+  }
 }
 
 TEST_CASE("a moment of a clock that is set back is chosen when that clock says so, in each form") {
@@ -163,34 +133,30 @@ struct counting_clock {
 
 }  // namespace
 
-TEST_CASE("a select that waits for a clock that was set back sleeps until that clock's moment") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    counting_clock::looks = 0;
-    const auto when = counting_clock::now() + 2ms;
-    CHECK(thrum::select(on_recv(c), on_deadline(when)) == 1);
-    CHECK(counting_clock::looks < 100);  // one that does not sleep looks thousands of times
-    CHECK(counting_clock::now() >= when);
-  });
+IN_RUNTIME("a select that waits for a clock that was set back sleeps until that clock's moment") {
+  const thrum::chan<int> c(0);
+  counting_clock::looks = 0;
+  const auto when = counting_clock::now() + 2ms;
+  CHECK(thrum::select(on_recv(c), on_deadline(when)) == 1);
+  CHECK(counting_clock::looks < 100);  // one that does not sleep looks thousands of times
+  CHECK(counting_clock::now() >= when);
 }
 
-TEST_CASE("what comes after a clock was set back and before its moment is chosen") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    const auto when = set_back_clock::soon();
-    auto sender = thrum::spawn([&] {
-      thrum::sleep_for(2ms);
-      while (set_back_clock::now() < when) {
-        if (c.try_send(1)) {
-          return true;
-        }
-        thrum::this_goroutine::yield();
+IN_RUNTIME("what comes after a clock was set back and before its moment is chosen") {
+  const thrum::chan<int> c(0);
+  const auto when = set_back_clock::soon();
+  auto sender = thrum::spawn([&] {
+    thrum::sleep_for(2ms);
+    while (set_back_clock::now() < when) {
+      if (c.try_send(1)) {
+        return true;
       }
-      return false;
-    });
-    const bool received = thrum::select(on_recv(c), on_deadline(when)) == 0;
-    CHECK(sender.join() == received);
+      thrum::this_goroutine::yield();
+    }
+    return false;
   });
+  const bool received = thrum::select(on_recv(c), on_deadline(when)) == 0;
+  CHECK(sender.join() == received);
 }
 
 // ---- which one ---------------------------------------------------------------------------------
@@ -355,14 +321,12 @@ TEST_CASE("a nil channel among the cases changes nothing for the others") {
   });
 }
 
-TEST_CASE("a send on a nil channel is never chosen, wherever the choice begins") {
-  with_runtime([] {
-    thrum::chan<int> ready(64);
-    const thrum::chan<int> nil;
-    for (int i = 0; i != 64; ++i) {
-      CHECK(thrum::select(on_send(nil, i), on_send(ready, i)) == 1);
-    }
-  });
+IN_RUNTIME("a send on a nil channel is never chosen, wherever the choice begins") {
+  thrum::chan<int> ready(64);
+  const thrum::chan<int> nil;
+  for (int i = 0; i != 64; ++i) {
+    CHECK(thrum::select(on_send(nil, i), on_send(ready, i)) == 1);
+  }
 }
 
 TEST_CASE(
@@ -446,63 +410,59 @@ TEST_CASE("of several cases that wait for the same, each is as likely to get it"
   });
 }
 
-TEST_CASE("an element that was received dies with its handler, though the case is kept") {
-  with_runtime([] {
-    using element = std::shared_ptr<int>;
-    const thrum::chan<element> c(1);
-    const auto kept = std::make_shared<int>(1);
-    long inside = 0;
-    // NOLINTNEXTLINE(performance-unnecessary-value-param): as users write it
-    auto by_value = on_recv(c, [](std::optional<element>) {});
-    auto by_move = on_recv(c, [](element&&, bool) {});
-    auto by_nothing = on_recv(c, [&] { inside = kept.use_count(); });
-    auto throws = on_recv(c, [](element&&, bool) { throw std::runtime_error("handler"); });
-    const auto count_after = [&](auto& of) {
-      c.send(kept);
-      thrum::select(of);
-      return kept.use_count();
-    };
-    CHECK(count_after(by_value) == 1);
-    CHECK(count_after(by_move) == 1);
-    CHECK(count_after(by_nothing) == 1);
-    CHECK(inside == 1);
-    CHECK_THROWS_AS(count_after(throws), std::runtime_error);
-    CHECK(kept.use_count() == 1);
-    std::vector<thrum::select_case> cases;
-    cases.emplace_back(on_recv(c));
+IN_RUNTIME("an element that was received dies with its handler, though the case is kept") {
+  using element = std::shared_ptr<int>;
+  const thrum::chan<element> c(1);
+  const auto kept = std::make_shared<int>(1);
+  long inside = 0;
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): as users write it
+  auto by_value = on_recv(c, [](std::optional<element>) {});
+  auto by_move = on_recv(c, [](element&&, bool) {});
+  auto by_nothing = on_recv(c, [&] { inside = kept.use_count(); });
+  auto throws = on_recv(c, [](element&&, bool) { throw std::runtime_error("handler"); });
+  const auto count_after = [&](auto& of) {
     c.send(kept);
-    thrum::select(cases);
-    CHECK(kept.use_count() == 1);
-  });
+    thrum::select(of);
+    return kept.use_count();
+  };
+  CHECK(count_after(by_value) == 1);
+  CHECK(count_after(by_move) == 1);
+  CHECK(count_after(by_nothing) == 1);
+  CHECK(inside == 1);
+  CHECK_THROWS_AS(count_after(throws), std::runtime_error);
+  CHECK(kept.use_count() == 1);
+  std::vector<thrum::select_case> cases;
+  cases.emplace_back(on_recv(c));
+  c.send(kept);
+  thrum::select(cases);
+  CHECK(kept.use_count() == 1);
 }
 
-TEST_CASE("the destructor of an element that a kept case has received may block") {
-  with_runtime([] {
-    struct yields_at_end {
-      bool live;
-      explicit yields_at_end(bool is_live) : live(is_live) {}
-      yields_at_end(yields_at_end&& other) noexcept : live(std::exchange(other.live, false)) {}
-      yields_at_end& operator=(yields_at_end&&) = delete;
-      ~yields_at_end() {
-        if (live) {
-          thrum::this_goroutine::yield();
-        }
+IN_RUNTIME("the destructor of an element that a kept case has received may block") {
+  struct yields_at_end {
+    bool live;
+    explicit yields_at_end(bool is_live) : live(is_live) {}
+    yields_at_end(yields_at_end&& other) noexcept : live(std::exchange(other.live, false)) {}
+    yields_at_end& operator=(yields_at_end&&) = delete;
+    ~yields_at_end() {
+      if (live) {
+        thrum::this_goroutine::yield();
       }
-    };
-    const thrum::chan<yields_at_end> a(2);
-    const thrum::chan<yields_at_end> b(2);
-    auto from_a = on_recv(a);
-    auto from_b = on_recv(b);
-    std::size_t received = 0;
-    for (int round = 0; round != 200; ++round) {
-      a.send(yields_at_end(true));
-      b.send(yields_at_end(true));
-      received += thrum::select(from_a, from_b) < 2;
-      received += thrum::select(from_a, from_b) < 2;
     }
-    CHECK(received == 400);
-    CHECK(a.size() + b.size() == 0);
-  });
+  };
+  const thrum::chan<yields_at_end> a(2);
+  const thrum::chan<yields_at_end> b(2);
+  auto from_a = on_recv(a);
+  auto from_b = on_recv(b);
+  std::size_t received = 0;
+  for (int round = 0; round != 200; ++round) {
+    a.send(yields_at_end(true));
+    b.send(yields_at_end(true));
+    received += thrum::select(from_a, from_b) < 2;
+    received += thrum::select(from_a, from_b) < 2;
+  }
+  CHECK(received == 400);
+  CHECK(a.size() + b.size() == 0);
 }
 
 TEST_CASE("a goroutine that selects again and again with no time left ends with its runtime") {

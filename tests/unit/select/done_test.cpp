@@ -6,31 +6,10 @@
 #include <thrum/detail/select/signal_cases.hpp>
 #include <thrum/select.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
 #include "support/stop_source.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <stop_token>
-#include <system_error>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
 using support::new_source;
-using support::scaled;
-using support::with_runtime;
 using thrum::on_done;
 using thrum::on_join;
 using thrum::on_recv;
@@ -38,133 +17,121 @@ using thrum::on_send;
 using thrum::on_timeout;
 using thrum::otherwise;
 
-TEST_CASE("a stop that was requested before makes its case ready") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    std::stop_source source = new_source();
-    source.request_stop();
-    int calls = 0;
-    for (int i = 0; i != 3; ++i) {
-      CHECK(thrum::select(on_recv(c), on_done(source.get_token(), [&] { ++calls; })) == 1);
-    }
-    CHECK(thrum::select(on_done(source.get_token(), [&] { ++calls; }), otherwise()) == 0);
-    CHECK(thrum::select(on_timeout(-1s), on_done(source.get_token(), [&] { ++calls; })) == 1);
-    CHECK(calls == 5);
-  });
+IN_RUNTIME("a stop that was requested before makes its case ready") {
+  const thrum::chan<int> c(0);
+  std::stop_source source = new_source();
+  source.request_stop();
+  int calls = 0;
+  for (int i = 0; i != 3; ++i) {
+    CHECK(thrum::select(on_recv(c), on_done(source.get_token(), [&] { ++calls; })) == 1);
+  }
+  CHECK(thrum::select(on_done(source.get_token(), [&] { ++calls; }), otherwise()) == 0);
+  CHECK(thrum::select(on_timeout(-1s), on_done(source.get_token(), [&] { ++calls; })) == 1);
+  CHECK(calls == 5);
 }
 
-TEST_CASE("a token without a request is never ready") {
-  with_runtime([] {
-    const thrum::chan<int> c(1);
+IN_RUNTIME("a token without a request is never ready") {
+  const thrum::chan<int> c(1);
+  std::stop_source source = new_source();
+  std::stop_token left_alone;
+  {
+    const std::stop_source gone = new_source();
+    left_alone = gone.get_token();
+  }
+  bool called = false;
+  const auto call = [&] { called = true; };
+  CHECK(thrum::select(on_done(source.get_token(), call), otherwise()) == 1);
+  CHECK(thrum::select(on_done(std::stop_token(), call), on_timeout(1ms)) == 1);
+  CHECK(thrum::select(on_done(left_alone, call), on_timeout(1ms)) == 1);
+  CHECK(thrum::select(on_done(source.get_token(), call), on_send(c, 1)) == 1);
+  source.request_stop();  // nobody listens any more
+  CHECK_FALSE(called);
+}
+
+IN_RUNTIME("a request ends a select that waits, from a goroutine and from a foreign thread") {
+  for (const bool foreign : {false, true}) {
+    const thrum::chan<int> c(0);
+    const thrum::chan<std::unique_ptr<int>> values(0);
     std::stop_source source = new_source();
-    std::stop_token left_alone;
-    {
-      const std::stop_source gone = new_source();
-      left_alone = gone.get_token();
-    }
+    auto value = std::make_unique<int>(7);
     bool called = false;
-    const auto call = [&] { called = true; };
-    CHECK(thrum::select(on_done(source.get_token(), call), otherwise()) == 1);
-    CHECK(thrum::select(on_done(std::stop_token(), call), on_timeout(1ms)) == 1);
-    CHECK(thrum::select(on_done(left_alone, call), on_timeout(1ms)) == 1);
-    CHECK(thrum::select(on_done(source.get_token(), call), on_send(c, 1)) == 1);
-    source.request_stop();  // nobody listens any more
-    CHECK_FALSE(called);
-  });
-}
-
-TEST_CASE("a request ends a select that waits, from a goroutine and from a foreign thread") {
-  with_runtime([] {
-    for (const bool foreign : {false, true}) {
-      const thrum::chan<int> c(0);
-      const thrum::chan<std::unique_ptr<int>> values(0);
-      std::stop_source source = new_source();
-      auto value = std::make_unique<int>(7);
-      bool called = false;
-      auto selector = thrum::spawn([&] {
-        return thrum::select(on_recv(c), on_send(values, std::move(value)),
-                             on_done(source.get_token(), [&] { called = true; }));
-      });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-      if (foreign) {
-        std::thread([&] { source.request_stop(); }).join();
-      } else {
-        source.request_stop();
-      }
-      CHECK(selector.join() == 2);
-      CHECK(called);
-      CHECK(value != nullptr);
-      CHECK_FALSE(c.try_send(1));  // its receive is gone
-    }
-  });
-}
-
-TEST_CASE("one request ends every select that listens, whatever else each waits for") {
-  with_runtime([] {
-    std::stop_source source = new_source();
-    const thrum::chan<int> c(0);
-    std::atomic<int> ended{0};
-    thrum::wait_group group;
-    constexpr int n = 20;
-    for (int i = 0; i != n; ++i) {
-      group.go([&, i] {
-        if (i % 2 == 0) {
-          thrum::select(on_done(source.get_token(), [&] { ++ended; }), on_recv(c), on_timeout(1h));
-        } else {
-          thrum::select(on_done(source.get_token(), [&] { ++ended; }));
-        }
-      });
-    }
-    REQUIRE(eventually([] { return thrum::stats().waiting == n; }));
-    CHECK(ended == 0);
-    source.request_stop();
-    group.wait();
-    CHECK(ended == n);
-  });
-}
-
-TEST_CASE("a select may listen to several tokens") {
-  with_runtime([] {
-    std::stop_source a = new_source();
-    std::stop_source b = new_source();
     auto selector = thrum::spawn([&] {
-      return thrum::select(on_done(a.get_token()), on_done(b.get_token()), on_timeout(1h));
+      return thrum::select(on_recv(c), on_send(values, std::move(value)),
+                           on_done(source.get_token(), [&] { called = true; }));
     });
     REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    b.request_stop();
-    CHECK(selector.join() == 1);
-    auto same =
-        thrum::spawn([&] { return thrum::select(on_done(a.get_token()), on_done(a.get_token())); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    a.request_stop();
-    CHECK(same.join() < 2);
-  });
+    if (foreign) {
+      std::thread([&] { source.request_stop(); }).join();
+    } else {
+      source.request_stop();
+    }
+    CHECK(selector.join() == 2);
+    CHECK(called);
+    CHECK(value != nullptr);
+    CHECK_FALSE(c.try_send(1));  // its receive is gone
+  }
 }
 
-TEST_CASE(
-    "a request that races with another case: one of them is carried out, and nothing is lost") {
-  with_runtime([] {
-    const int rounds = scaled(2'000, 200);
-    int received = 0;
-    int ended = 0;
-    for (int i = 0; i != rounds; ++i) {
-      const thrum::chan<int> c(1);
-      std::stop_source source = new_source();
-      auto selector = thrum::spawn(
-          [&] { return thrum::select(on_recv(c), on_done(source.get_token()), on_timeout(1h)); });
-      auto requester = thrum::spawn([&] { source.request_stop(); });
+IN_RUNTIME("one request ends every select that listens, whatever else each waits for") {
+  std::stop_source source = new_source();
+  const thrum::chan<int> c(0);
+  std::atomic<int> ended{0};
+  thrum::wait_group group;
+  constexpr int n = 20;
+  for (int i = 0; i != n; ++i) {
+    group.go([&, i] {
       if (i % 2 == 0) {
-        thrum::this_goroutine::yield();
+        thrum::select(on_done(source.get_token(), [&] { ++ended; }), on_recv(c), on_timeout(1h));
+      } else {
+        thrum::select(on_done(source.get_token(), [&] { ++ended; }));
       }
-      c.send(1);
-      const std::size_t chosen = selector.join();
-      requester.join();
-      REQUIRE(chosen < 2);
-      REQUIRE(c.size() == chosen);  // not received: still there
-      ++(chosen == 0 ? received : ended);
-    }
-    CHECK(received + ended == rounds);
+    });
+  }
+  REQUIRE(eventually([] { return thrum::stats().waiting == n; }));
+  CHECK(ended == 0);
+  source.request_stop();
+  group.wait();
+  CHECK(ended == n);
+}
+
+IN_RUNTIME("a select may listen to several tokens") {
+  std::stop_source a = new_source();
+  std::stop_source b = new_source();
+  auto selector = thrum::spawn([&] {
+    return thrum::select(on_done(a.get_token()), on_done(b.get_token()), on_timeout(1h));
   });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  b.request_stop();
+  CHECK(selector.join() == 1);
+  auto same =
+      thrum::spawn([&] { return thrum::select(on_done(a.get_token()), on_done(a.get_token())); });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  a.request_stop();
+  CHECK(same.join() < 2);
+}
+
+IN_RUNTIME(
+    "a request that races with another case: one of them is carried out, and nothing is lost") {
+  const int rounds = scaled(2'000, 200);
+  int received = 0;
+  int ended = 0;
+  for (int i = 0; i != rounds; ++i) {
+    const thrum::chan<int> c(1);
+    std::stop_source source = new_source();
+    auto selector = thrum::spawn(
+        [&] { return thrum::select(on_recv(c), on_done(source.get_token()), on_timeout(1h)); });
+    auto requester = thrum::spawn([&] { source.request_stop(); });
+    if (i % 2 == 0) {
+      thrum::this_goroutine::yield();
+    }
+    c.send(1);
+    const std::size_t chosen = selector.join();
+    requester.join();
+    REQUIRE(chosen < 2);
+    REQUIRE(c.size() == chosen);  // not received: still there
+    ++(chosen == 0 ? received : ended);
+  }
+  CHECK(received + ended == rounds);
 }
 
 TEST_CASE("a request that comes while select begins or ends does not touch what is gone") {
@@ -224,24 +191,22 @@ TEST_CASE("the goroutine's own stop token works as a case, before the runtime un
 
 // ---- contexts ----------------------------------------------------------------------------------
 
-TEST_CASE("a cancelled context makes its case ready, and the background's never is") {
-  with_runtime([] {
-    const thrum::chan<int> c(0);
-    const thrum::context root = thrum::context::background().with_cancel();
-    const thrum::context child = root.with_value(1);
-    bool called = false;
-    CHECK(thrum::select(on_recv(c), on_done(child), otherwise()) == 2);
-    CHECK(thrum::select(on_done(thrum::context::background()), on_timeout(1ms)) == 1);
-    auto selector = thrum::spawn([&] {
-      return thrum::select(on_recv(c), on_send(c, 1), on_done(child, [&] { called = true; }));
-    });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    root.cancel();
-    CHECK(selector.join() == 2);
-    CHECK(called);
-    CHECK(thrum::select(on_recv(c), on_done(child)) == 1);
-    CHECK(thrum::select(on_done(thrum::context(child)), otherwise()) == 0);
+IN_RUNTIME("a cancelled context makes its case ready, and the background's never is") {
+  const thrum::chan<int> c(0);
+  const thrum::context root = thrum::context::background().with_cancel();
+  const thrum::context child = root.with_value(1);
+  bool called = false;
+  CHECK(thrum::select(on_recv(c), on_done(child), otherwise()) == 2);
+  CHECK(thrum::select(on_done(thrum::context::background()), on_timeout(1ms)) == 1);
+  auto selector = thrum::spawn([&] {
+    return thrum::select(on_recv(c), on_send(c, 1), on_done(child, [&] { called = true; }));
   });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  root.cancel();
+  CHECK(selector.join() == 2);
+  CHECK(called);
+  CHECK(thrum::select(on_recv(c), on_done(child)) == 1);
+  CHECK(thrum::select(on_done(thrum::context(child)), otherwise()) == 0);
 }
 
 TEST_CASE("a context's deadline ends a select, on a goroutine and on a foreign thread") {
@@ -260,85 +225,73 @@ TEST_CASE("a context's deadline ends a select, on a goroutine and on a foreign t
   CHECK(right);
 }
 
-TEST_CASE("a context in a kept case is the same every time") {
-  with_runtime([] {
-    const thrum::chan<int> c(1);
-    const thrum::context context = thrum::context::background().with_cancel();
-    std::vector<thrum::select_case> cases;
-    cases.push_back(on_done(context));
-    cases.push_back(on_recv(c));
-    c.send(1);
-    CHECK(thrum::select(cases) == 1);
-    context.cancel();
-    CHECK(thrum::select(cases) == 0);
-    CHECK(thrum::select(cases) == 0);
-  });
+IN_RUNTIME("a context in a kept case is the same every time") {
+  const thrum::chan<int> c(1);
+  const thrum::context context = thrum::context::background().with_cancel();
+  std::vector<thrum::select_case> cases;
+  cases.push_back(on_done(context));
+  cases.push_back(on_recv(c));
+  c.send(1);
+  CHECK(thrum::select(cases) == 1);
+  context.cancel();
+  CHECK(thrum::select(cases) == 0);
+  CHECK(thrum::select(cases) == 0);
 }
 
-TEST_CASE("a goroutine that has ended makes its case ready, and is still to be joined") {
-  with_runtime([] {
-    auto ended = thrum::spawn([] { return 7; });
-    REQUIRE(eventually([&] { return ended.done(); }));
-    const thrum::chan<int> c(0);
-    int calls = 0;
-    CHECK(thrum::select(on_recv(c), on_join(ended, [&] { ++calls; })) == 1);
-    CHECK(thrum::select(on_join(ended, [&] { ++calls; }), otherwise()) == 0);
-    CHECK(thrum::select(on_recv(c), on_timeout(1h), on_join(ended)) == 2);
-    CHECK(calls == 2);
-    CHECK(ended.join() == 7);
-  });
+IN_RUNTIME("a goroutine that has ended makes its case ready, and is still to be joined") {
+  auto ended = thrum::spawn([] { return 7; });
+  REQUIRE(eventually([&] { return ended.done(); }));
+  const thrum::chan<int> c(0);
+  int calls = 0;
+  CHECK(thrum::select(on_recv(c), on_join(ended, [&] { ++calls; })) == 1);
+  CHECK(thrum::select(on_join(ended, [&] { ++calls; }), otherwise()) == 0);
+  CHECK(thrum::select(on_recv(c), on_timeout(1h), on_join(ended)) == 2);
+  CHECK(calls == 2);
+  CHECK(ended.join() == 7);
 }
 
-TEST_CASE("a select waits for the end of a goroutine, and for that of the first of several") {
-  with_runtime([] {
-    const thrum::chan<void> go_on(0);
-    const thrum::chan<void> never(0);
-    auto first = thrum::spawn([&] {
-      go_on.recv();
-      return 1;
-    });
-    auto second = thrum::spawn([&] {
-      never.recv();
-      return 2;
-    });
-    CHECK(thrum::select(on_join(first), on_join(second), otherwise()) == 2);
-    CHECK(thrum::select(on_join(first), on_join(second), on_timeout(1ms)) == 2);
-    thrum::go([&] { go_on.send(); });
-    int result = 0;
-    CHECK(thrum::select(on_join(second), on_join(first, [&] { result = first.join(); })) == 1);
-    CHECK(result == 1);
-    CHECK_FALSE(first.joinable());
-    never.close();
-    CHECK(thrum::select(on_join(second), on_join(first)) == 0);
-    CHECK(second.join() == 2);
+IN_RUNTIME("a select waits for the end of a goroutine, and for that of the first of several") {
+  const thrum::chan<void> go_on(0);
+  const thrum::chan<void> never(0);
+  auto first = thrum::spawn([&] {
+    go_on.recv();
+    return 1;
   });
+  auto second = thrum::spawn([&] {
+    never.recv();
+    return 2;
+  });
+  CHECK(thrum::select(on_join(first), on_join(second), otherwise()) == 2);
+  CHECK(thrum::select(on_join(first), on_join(second), on_timeout(1ms)) == 2);
+  thrum::go([&] { go_on.send(); });
+  int result = 0;
+  CHECK(thrum::select(on_join(second), on_join(first, [&] { result = first.join(); })) == 1);
+  CHECK(result == 1);
+  CHECK_FALSE(first.joinable());
+  never.close();
+  CHECK(thrum::select(on_join(second), on_join(first)) == 0);
+  CHECK(second.join() == 2);
 }
 
-TEST_CASE("the case of an empty handle is never ready") {
-  with_runtime([] {
-    const thrum::join_handle<int> empty;
-    CHECK(thrum::select(on_join(empty), otherwise()) == 1);
-    CHECK(thrum::select(on_join(empty), on_timeout(1ms)) == 1);
-  });
+IN_RUNTIME("the case of an empty handle is never ready") {
+  const thrum::join_handle<int> empty;
+  CHECK(thrum::select(on_join(empty), otherwise()) == 1);
+  CHECK(thrum::select(on_join(empty), on_timeout(1ms)) == 1);
 }
 
-TEST_CASE("what left the goroutine is thrown by join, not by select") {
-  with_runtime([] {
-    auto failing = thrum::spawn([]() -> int { throw std::runtime_error("failed"); });
-    CHECK(thrum::select(on_join(failing)) == 0);
-    CHECK_THROWS_AS(failing.join(), std::runtime_error);
-  });
+IN_RUNTIME("what left the goroutine is thrown by join, not by select") {
+  auto failing = thrum::spawn([]() -> int { throw std::runtime_error("failed"); });
+  CHECK(thrum::select(on_join(failing)) == 0);
+  CHECK_THROWS_AS(failing.join(), std::runtime_error);
 }
 
-TEST_CASE("two cases may have the same handle") {
-  with_runtime([] {
-    const thrum::chan<void> go_on(0);
-    auto handle = thrum::spawn([&] { go_on.recv(); });
-    CHECK(thrum::select(on_join(handle), on_join(handle), on_timeout(1ms)) == 2);
-    thrum::go([&] { go_on.send(); });
-    CHECK(thrum::select(on_join(handle), on_join(handle), on_join(handle)) < 3);
-    handle.join();
-  });
+IN_RUNTIME("two cases may have the same handle") {
+  const thrum::chan<void> go_on(0);
+  auto handle = thrum::spawn([&] { go_on.recv(); });
+  CHECK(thrum::select(on_join(handle), on_join(handle), on_timeout(1ms)) == 2);
+  thrum::go([&] { go_on.send(); });
+  CHECK(thrum::select(on_join(handle), on_join(handle), on_join(handle)) < 3);
+  handle.join();
 }
 
 TEST_CASE("a foreign thread selects on the end of a goroutine") {
@@ -355,44 +308,40 @@ TEST_CASE("a foreign thread selects on the end of a goroutine") {
   sender.join();
 }
 
-TEST_CASE("kept cases for the ends of many goroutines are chosen one after the other") {
-  with_runtime([] {
-    constexpr std::size_t n = 20;
-    std::vector<thrum::join_handle<std::size_t>> handles;
-    std::vector<thrum::select_case> cases;
-    for (std::size_t i = 0; i != n; ++i) {
-      handles.push_back(thrum::spawn([i] { return i; }));
+IN_RUNTIME("kept cases for the ends of many goroutines are chosen one after the other") {
+  constexpr std::size_t n = 20;
+  std::vector<thrum::join_handle<std::size_t>> handles;
+  std::vector<thrum::select_case> cases;
+  for (std::size_t i = 0; i != n; ++i) {
+    handles.push_back(thrum::spawn([i] { return i; }));
+  }
+  std::size_t sum = 0;
+  for (std::size_t left = n; left != 0; --left) {
+    cases.clear();
+    for (const auto& handle : handles) {
+      cases.emplace_back(on_join(handle));
     }
-    std::size_t sum = 0;
-    for (std::size_t left = n; left != 0; --left) {
-      cases.clear();
-      for (const auto& handle : handles) {
-        cases.emplace_back(on_join(handle));
-      }
-      sum += handles[thrum::select(cases)].join();
-    }
-    CHECK(sum == n * (n - 1) / 2);
-  });
+    sum += handles[thrum::select(cases)].join();
+  }
+  CHECK(sum == n * (n - 1) / 2);
 }
 
-TEST_CASE("an end that comes while select begins or gives up does not touch what is gone") {
-  with_runtime([] {
-    const int rounds = scaled(3'000, 300);
-    int ended = 0;
-    for (int i = 0; i != rounds; ++i) {
-      auto handle = thrum::spawn([i] {
-        for (int k = 0; k != i % 5; ++k) {
-          thrum::this_goroutine::yield();
-        }
-      });
-      const std::size_t chosen =
-          i % 2 == 0 ? thrum::select(on_join(handle), otherwise())
-                     : thrum::select(on_join(handle), on_timeout(std::chrono::microseconds(i % 7)));
-      ended += chosen == 0 ? 1 : 0;
-      CHECK((chosen != 0 || handle.done()));
-      handle.join();
-      CHECK_FALSE(handle.joinable());
-    }
-    CHECK(ended <= rounds);
-  });
+IN_RUNTIME("an end that comes while select begins or gives up does not touch what is gone") {
+  const int rounds = scaled(3'000, 300);
+  int ended = 0;
+  for (int i = 0; i != rounds; ++i) {
+    auto handle = thrum::spawn([i] {
+      for (int k = 0; k != i % 5; ++k) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    const std::size_t chosen =
+        i % 2 == 0 ? thrum::select(on_join(handle), otherwise())
+                   : thrum::select(on_join(handle), on_timeout(std::chrono::microseconds(i % 7)));
+    ended += chosen == 0 ? 1 : 0;
+    CHECK((chosen != 0 || handle.done()));
+    handle.join();
+    CHECK_FALSE(handle.joinable());
+  }
+  CHECK(ended <= rounds);
 }

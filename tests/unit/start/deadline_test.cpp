@@ -2,44 +2,32 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/start/deadline.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
 #include "support/set_back_clock.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <condition_variable>
-#include <cstdint>
-#include <mutex>
-#include <set>
 
-using namespace std::chrono_literals;
 using namespace thrum::time_detail;
 
-TEST_CASE("a duration that is too long to count never ends", "[deadline]") {
+TEST_CASE("a duration that is too long to count never ends") {
   REQUIRE(nanoseconds_of(std::chrono::hours::max()) == no_deadline);
   REQUIRE(deadline_after(std::chrono::hours::max()) == no_deadline);
   REQUIRE(deadline_after(std::chrono::nanoseconds::max()) == no_deadline);
   REQUIRE(deadline_after(std::chrono::duration<double>(1e300)) == no_deadline);
 }
 
-TEST_CASE("no duration ends at the value that stands for a wait until a stop", "[deadline]") {
-  thrum::testing::bubble([] {
-    thrum::sleep_for(std::chrono::hours(24 * 365 * 200));
-    const std::int64_t now = time_now();
-    const auto after = [now](std::int64_t moment) {
-      return deadline_after(std::chrono::nanoseconds(moment - now));
-    };
-    CHECK(after(until_stopped - 1) == until_stopped - 1);
-    CHECK(after(until_stopped) == no_deadline);
-    CHECK(after(no_deadline) == no_deadline);
-  });
+IN_BUBBLE("no duration ends at the value that stands for a wait until a stop") {
+  thrum::sleep_for(std::chrono::hours(24 * 365 * 200));
+  const std::int64_t now = time_now();
+  const auto after = [now](std::int64_t moment) {
+    return deadline_after(std::chrono::nanoseconds(moment - now));
+  };
+  CHECK(after(until_stopped - 1) == until_stopped - 1);
+  CHECK(after(until_stopped) == no_deadline);
+  CHECK(after(no_deadline) == no_deadline);
 }
 
-TEST_CASE("a duration that is negative ends now", "[deadline]") {
+TEST_CASE("a duration that is negative ends now") {
   const auto before = traits::now();
   for (const auto d : {-1ns, std::chrono::nanoseconds::min(), 0ns}) {
     const auto deadline = deadline_after(d);
@@ -49,25 +37,24 @@ TEST_CASE("a duration that is negative ends now", "[deadline]") {
   REQUIRE(nanoseconds_of(std::chrono::hours::min()) < 0);
 }
 
-TEST_CASE("a duration is rounded up, never down", "[deadline]") {
+TEST_CASE("a duration is rounded up, never down") {
   REQUIRE(nanoseconds_of(std::chrono::duration<double, std::nano>(1.25)) == 2);
   REQUIRE(nanoseconds_of(1us) == 1000);
 }
 
-TEST_CASE("a moment of another clock is as far away as on that clock", "[deadline]") {
+TEST_CASE("a moment of another clock is as far away as on that clock") {
   const auto before = traits::now();
   const auto d = deadline_at(std::chrono::system_clock::now() + 1h);
   REQUIRE(d - before > std::chrono::nanoseconds(59min).count());
   REQUIRE(d - before < std::chrono::nanoseconds(61min).count());
 }
 
-TEST_CASE("a moment of the steady clock is taken as it is", "[deadline]") {
+TEST_CASE("a moment of the steady clock is taken as it is") {
   const auto when = std::chrono::steady_clock::now() + 5s;
   REQUIRE(deadline_at(when) == std::chrono::nanoseconds(when.time_since_epoch()).count());
 }
 
-TEST_CASE("a moment of another clock too far back to count is now, one too far ahead never comes",
-          "[deadline]") {
+TEST_CASE("a moment of another clock too far back to count is now, one too far ahead never comes") {
   using std::chrono::system_clock;
   const auto before = traits::now();
   for (const auto past :
@@ -81,8 +68,7 @@ TEST_CASE("a moment of another clock too far back to count is now, one too far a
   REQUIRE(deadline_at(std::chrono::sys_days::max()) == no_deadline);
 }
 
-TEST_CASE("a sleep ends no sooner than it must, and by no more than a 16th and 1.05 ms later",
-          "[deadline]") {
+TEST_CASE("a sleep ends no sooner than it must, and by no more than a 16th and 1.05 ms later") {
   for (std::int64_t ns = 1; ns < 100'000'000'000; ns = ns * 5 / 4 + 1) {
     const auto before = traits::now();
     const auto end = end_of_sleep(ns);
@@ -93,8 +79,7 @@ TEST_CASE("a sleep ends no sooner than it must, and by no more than a 16th and 1
   }
 }
 
-TEST_CASE("sleeps of 67 ms and more that begin within a millisecond end at one of three moments",
-          "[deadline]") {
+TEST_CASE("sleeps of 67 ms and more that begin within a millisecond end at one of three moments") {
   std::set<std::int64_t> ends;
   const auto before = traits::now();
   for (int i = 0; i != 100; ++i) {
@@ -104,7 +89,7 @@ TEST_CASE("sleeps of 67 ms and more that begin within a millisecond end at one o
   REQUIRE(static_cast<std::int64_t>(ends.size()) <= 3 + took / 1'000'000);
 }
 
-TEST_CASE("of two sleeps the longer one does not end first", "[deadline]") {
+TEST_CASE("of two sleeps the longer one does not end first") {
   std::int64_t last = 0;
   for (std::int64_t ns = 1'000; ns < 1'000'000'000; ns = ns * 65 / 64) {
     const auto end = end_of_sleep(ns);
@@ -114,7 +99,7 @@ TEST_CASE("of two sleeps the longer one does not end first", "[deadline]") {
   }
 }
 
-TEST_CASE("a sleep of no time ends now, and one too long to count never", "[deadline]") {
+TEST_CASE("a sleep of no time ends now, and one too long to count never") {
   for (const std::int64_t ns : {std::int64_t{0}, std::int64_t{-1}, -no_deadline}) {
     const auto end = end_of_sleep(ns);
     REQUIRE(end <= traits::now());
@@ -137,7 +122,7 @@ struct clock_before_its_epoch {
 
 }  // namespace
 
-TEST_CASE("a moment of a clock before its epoch is as far away as on that clock", "[deadline]") {
+TEST_CASE("a moment of a clock before its epoch is as far away as on that clock") {
   using clock = clock_before_its_epoch;
   const auto before = traits::now();
   REQUIRE(deadline_at(clock::time_point(1h)) >
@@ -147,8 +132,8 @@ TEST_CASE("a moment of a clock before its epoch is as far away as on that clock"
   REQUIRE(past <= traits::now());
 }
 
-TEST_CASE("a moment too far back to count ends every wait at once, on a thread and in a goroutine",
-          "[deadline]") {
+TEST_CASE(
+    "a moment too far back to count ends every wait at once, on a thread and in a goroutine") {
   const auto wait_until = [](auto past) {
     thrum::sleep_until(past);
     thrum::mutex held;
@@ -174,20 +159,17 @@ TEST_CASE("a moment too far back to count ends every wait at once, on a thread a
   support::with_runtime(wait_until_both);
 }
 
-TEST_CASE("a wait until a moment too far ahead to count does not end by time", "[deadline]") {
-  thrum::testing::bubble([] {
-    thrum::counting_semaphore<> permits(0);
-    thrum::go([&] {
-      thrum::sleep_for(24h * 365 * 100);
-      permits.release(2);
-    });
-    CHECK(permits.try_acquire_until(std::chrono::sys_seconds::max()));
-    CHECK(permits.try_acquire_until(std::chrono::system_clock::time_point::max()));
+IN_BUBBLE("a wait until a moment too far ahead to count does not end by time") {
+  thrum::counting_semaphore<> permits(0);
+  thrum::go([&] {
+    thrum::sleep_for(24h * 365 * 100);
+    permits.release(2);
   });
+  CHECK(permits.try_acquire_until(std::chrono::sys_seconds::max()));
+  CHECK(permits.try_acquire_until(std::chrono::system_clock::time_point::max()));
 }
 
-TEST_CASE("a sleep until a moment of a clock that is set back lasts until that clock says so",
-          "[deadline]") {
+TEST_CASE("a sleep until a moment of a clock that is set back lasts until that clock says so") {
   const auto sleep = [] {
     const auto when = support::set_back_clock::soon();
     thrum::sleep_until(when);
@@ -197,10 +179,8 @@ TEST_CASE("a sleep until a moment of a clock that is set back lasts until that c
   support::with_runtime(sleep);
 }
 
-TEST_CASE("in a bubble a moment of the system's clock comes by the bubble's time", "[deadline]") {
-  thrum::testing::bubble([] {
-    thrum::sleep_until(std::chrono::system_clock::now() + 24h);
-    thrum::counting_semaphore<> none(0);
-    CHECK_FALSE(none.try_acquire_until(std::chrono::system_clock::now() + 24h));
-  });
+IN_BUBBLE("in a bubble a moment of the system's clock comes by the bubble's time") {
+  thrum::sleep_until(std::chrono::system_clock::now() + 24h);
+  thrum::counting_semaphore<> none(0);
+  CHECK_FALSE(none.try_acquire_until(std::chrono::system_clock::now() + 24h));
 }

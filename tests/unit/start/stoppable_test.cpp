@@ -5,33 +5,9 @@
 
 #include <thrum/detail/start/stoppable.hpp>
 
-#include <thrum.hpp>
-#include <thrum/sync/recursive_mutex.hpp>
-#include <thrum/sync/weighted_semaphore.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
 #include "support/stop_source.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <stop_token>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
-using support::scaled;
-using support::with_runtime;
 
 namespace {
 
@@ -162,41 +138,37 @@ std::vector<stoppable_wait> every_wait() {
 
 }  // namespace
 
-TEST_CASE("a request ends each wait, and what was waited for is left to the next") {
-  with_runtime([] {
-    for (const stoppable_wait& each : every_wait()) {
-      INFO(each.name);
-      std::stop_source source = support::new_source();
-      auto waiter = thrum::spawn([&] { return each.by_token(source.get_token()); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-      source.request_stop();
-      CHECK_FALSE(waiter.join());
-      CHECK_FALSE(each.by_token(source.get_token()));  // requested before
-      each.release();
-      CHECK(each.by_token(std::stop_token()));
-    }
-  });
+IN_RUNTIME("a request ends each wait, and what was waited for is left to the next") {
+  for (const stoppable_wait& each : every_wait()) {
+    INFO(each.name);
+    std::stop_source source = support::new_source();
+    auto waiter = thrum::spawn([&] { return each.by_token(source.get_token()); });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    source.request_stop();
+    CHECK_FALSE(waiter.join());
+    CHECK_FALSE(each.by_token(source.get_token()));  // requested before
+    each.release();
+    CHECK(each.by_token(std::stop_token()));
+  }
 }
 
-TEST_CASE("a context that is cancelled ends each wait, and so does its deadline") {
-  with_runtime([] {
-    for (const stoppable_wait& each : every_wait()) {
-      INFO(each.name);
-      const thrum::context context = thrum::context().with_cancel();
-      auto waiter = thrum::spawn([&] { return each.by_context(context); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-      context.cancel();
-      CHECK_FALSE(waiter.join());
-      CHECK_FALSE(each.by_context(context));
-      const auto begin = std::chrono::steady_clock::now();
-      CHECK_FALSE(each.by_context(thrum::context().with_timeout(2ms)));
-      CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
-      auto other = thrum::spawn([&] { return each.by_context(thrum::context().with_cancel()); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-      each.release();
-      CHECK(other.join());
-    }
-  });
+IN_RUNTIME("a context that is cancelled ends each wait, and so does its deadline") {
+  for (const stoppable_wait& each : every_wait()) {
+    INFO(each.name);
+    const thrum::context context = thrum::context().with_cancel();
+    auto waiter = thrum::spawn([&] { return each.by_context(context); });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    context.cancel();
+    CHECK_FALSE(waiter.join());
+    CHECK_FALSE(each.by_context(context));
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(each.by_context(thrum::context().with_timeout(2ms)));
+    CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
+    auto other = thrum::spawn([&] { return each.by_context(thrum::context().with_cancel()); });
+    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    each.release();
+    CHECK(other.join());
+  }
 }
 
 TEST_CASE("waits of a thread without a runtime end too, also by a deadline that nobody watches") {
@@ -251,37 +223,32 @@ TEST_CASE("a stopped send leaves its value where it was") {
   CHECK(*owner == 7);
 }
 
-TEST_CASE("a wait for a barrier is stopped, and its arrival stays") {
-  with_runtime([] {
-    thrum::barrier<> all(3);
-    auto waiter =
-        thrum::spawn([&] { return all.wait(all.arrive(), thrum::context().with_timeout(1ms)); });
-    CHECK_FALSE(waiter.join());
-    auto other =
-        thrum::spawn([&] { return all.wait(all.arrive(), thrum::context().with_cancel()); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    all.arrive_and_wait();
-    CHECK(other.join());
-  });
+IN_RUNTIME("a wait for a barrier is stopped, and its arrival stays") {
+  thrum::barrier<> all(3);
+  auto waiter =
+      thrum::spawn([&] { return all.wait(all.arrive(), thrum::context().with_timeout(1ms)); });
+  CHECK_FALSE(waiter.join());
+  auto other = thrum::spawn([&] { return all.wait(all.arrive(), thrum::context().with_cancel()); });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  all.arrive_and_wait();
+  CHECK(other.join());
 }
 
-TEST_CASE("a wait for the end of a goroutine is stopped, and it is still to be joined") {
-  with_runtime([] {
-    const thrum::chan<void> go_on(0);
-    auto handle = thrum::spawn([&] {
-      go_on.recv();
-      return 5;
-    });
-    CHECK_FALSE(handle.wait(thrum::context().with_timeout(1ms)));
-    std::stop_source source = support::new_source();
-    auto requester = thrum::spawn([&] { source.request_stop(); });
-    CHECK_FALSE(handle.wait(source.get_token()));
-    requester.join();
-    go_on.close();
-    CHECK(handle.wait(thrum::context().with_cancel()));
-    CHECK(handle.wait(source.get_token()));
-    CHECK(handle.join() == 5);
+IN_RUNTIME("a wait for the end of a goroutine is stopped, and it is still to be joined") {
+  const thrum::chan<void> go_on(0);
+  auto handle = thrum::spawn([&] {
+    go_on.recv();
+    return 5;
   });
+  CHECK_FALSE(handle.wait(thrum::context().with_timeout(1ms)));
+  std::stop_source source = support::new_source();
+  auto requester = thrum::spawn([&] { source.request_stop(); });
+  CHECK_FALSE(handle.wait(source.get_token()));
+  requester.join();
+  go_on.close();
+  CHECK(handle.wait(thrum::context().with_cancel()));
+  CHECK(handle.wait(source.get_token()));
+  CHECK(handle.join() == 5);
 }
 
 TEST_CASE("a sleep is stopped, or ends when its time has passed") {
@@ -303,96 +270,88 @@ TEST_CASE("a sleep is stopped, or ends when its time has passed") {
   sleeps();
 }
 
-TEST_CASE("stoppable waits take the time of a bubble") {
-  thrum::testing::bubble([] {
-    const auto begin = thrum::testing::now();
-    const thrum::context context = thrum::context().with_timeout(1h);
-    thrum::binary_semaphore permit(0);
-    CHECK_FALSE(permit.acquire(context));
-    CHECK(thrum::testing::now() == begin + 1h);
-    CHECK_FALSE(thrum::sleep_for(2h, context.without_cancel().with_timeout(1h)));
-    CHECK(thrum::sleep_for(1h, thrum::context().with_timeout(2h)));
-    CHECK(thrum::testing::now() == begin + 3h);
-  });
+IN_BUBBLE("stoppable waits take the time of a bubble") {
+  const auto begin = thrum::testing::now();
+  const thrum::context context = thrum::context().with_timeout(1h);
+  thrum::binary_semaphore permit(0);
+  CHECK_FALSE(permit.acquire(context));
+  CHECK(thrum::testing::now() == begin + 1h);
+  CHECK_FALSE(thrum::sleep_for(2h, context.without_cancel().with_timeout(1h)));
+  CHECK(thrum::sleep_for(1h, thrum::context().with_timeout(2h)));
+  CHECK(thrum::testing::now() == begin + 3h);
 }
 
-TEST_CASE("a channel with a clock is received from until a stop") {
-  with_runtime([] {
-    const thrum::context stop = thrum::context().with_timeout(3ms);
-    CHECK_FALSE(thrum::after(1h).recv(stop).has_value());
-    CHECK(thrum::after(1ms).recv(thrum::context().with_timeout(1h)).has_value());
-    const thrum::ticker often(1ms);
-    const auto ticks = often.chan();
-    int n = 0;
-    while (n < 1'000 && ticks.recv(thrum::context().with_timeout(1h)).has_value()) {
-      n += 500;
+IN_RUNTIME("a channel with a clock is received from until a stop") {
+  const thrum::context stop = thrum::context().with_timeout(3ms);
+  CHECK_FALSE(thrum::after(1h).recv(stop).has_value());
+  CHECK(thrum::after(1ms).recv(thrum::context().with_timeout(1h)).has_value());
+  const thrum::ticker often(1ms);
+  const auto ticks = often.chan();
+  int n = 0;
+  while (n < 1'000 && ticks.recv(thrum::context().with_timeout(1h)).has_value()) {
+    n += 500;
+  }
+  CHECK(n == 1'000);
+  std::stop_source source = support::new_source();
+  auto waiter = thrum::spawn([&] { return thrum::after(1h).recv(source.get_token()); });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  source.request_stop();
+  CHECK_FALSE(waiter.join().has_value());
+}
+
+IN_RUNTIME("stops that race with what is waited for lose nothing and touch nothing that is gone") {
+  const int rounds = scaled(3'000, 200);
+  int got = 0;
+  for (int i = 0; i != rounds; ++i) {
+    auto permits = std::make_unique<thrum::counting_semaphore<>>(0);
+    auto source = std::make_unique<std::stop_source>(support::new_source());
+    auto waiter = thrum::spawn([&] { return permits->acquire(source->get_token()); });
+    auto requester = thrum::spawn([&] {
+      for (int k = 0; k != i % 3; ++k) {
+        thrum::this_goroutine::yield();
+      }
+      source->request_stop();
+    });
+    if (i % 2 == 0) {
+      thrum::this_goroutine::yield();
     }
-    CHECK(n == 1'000);
+    permits->release();
+    const bool acquired = waiter.join();
+    requester.join();
+    REQUIRE(permits->try_acquire() == !acquired);
+    got += acquired ? 1 : 0;
+  }
+  CHECK(got <= rounds);
+}
+
+IN_RUNTIME("many that wait for one mutex are all stopped by one request, in whatever state it is") {
+  for (int round = 0; round != scaled(50, 5); ++round) {
+    thrum::mutex m;
     std::stop_source source = support::new_source();
-    auto waiter = thrum::spawn([&] { return thrum::after(1h).recv(source.get_token()); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    source.request_stop();
-    CHECK_FALSE(waiter.join().has_value());
-  });
-}
-
-TEST_CASE("stops that race with what is waited for lose nothing and touch nothing that is gone") {
-  with_runtime([] {
-    const int rounds = scaled(3'000, 200);
-    int got = 0;
-    for (int i = 0; i != rounds; ++i) {
-      auto permits = std::make_unique<thrum::counting_semaphore<>>(0);
-      auto source = std::make_unique<std::stop_source>(support::new_source());
-      auto waiter = thrum::spawn([&] { return permits->acquire(source->get_token()); });
-      auto requester = thrum::spawn([&] {
-        for (int k = 0; k != i % 3; ++k) {
-          thrum::this_goroutine::yield();
+    std::atomic<int> locked{0};
+    std::atomic<int> stopped{0};
+    m.lock();
+    thrum::wait_group group;
+    for (int i = 0; i != 20; ++i) {
+      group.go([&] {
+        if (m.lock(source.get_token())) {
+          ++locked;
+          m.unlock();
+        } else {
+          ++stopped;
         }
-        source->request_stop();
       });
-      if (i % 2 == 0) {
-        thrum::this_goroutine::yield();
-      }
-      permits->release();
-      const bool acquired = waiter.join();
-      requester.join();
-      REQUIRE(permits->try_acquire() == !acquired);
-      got += acquired ? 1 : 0;
     }
-    CHECK(got <= rounds);
-  });
-}
-
-TEST_CASE("many that wait for one mutex are all stopped by one request, in whatever state it is") {
-  with_runtime([] {
-    for (int round = 0; round != scaled(50, 5); ++round) {
-      thrum::mutex m;
-      std::stop_source source = support::new_source();
-      std::atomic<int> locked{0};
-      std::atomic<int> stopped{0};
-      m.lock();
-      thrum::wait_group group;
-      for (int i = 0; i != 20; ++i) {
-        group.go([&] {
-          if (m.lock(source.get_token())) {
-            ++locked;
-            m.unlock();
-          } else {
-            ++stopped;
-          }
-        });
-      }
-      auto stopper = thrum::spawn([&] { source.request_stop(); });
-      if (round % 2 == 0) {
-        thrum::this_goroutine::yield();
-      }
-      m.unlock();
-      group.wait();
-      stopper.join();
-      CHECK(locked + stopped == 20);
-      CHECK(m.try_lock());
+    auto stopper = thrum::spawn([&] { source.request_stop(); });
+    if (round % 2 == 0) {
+      thrum::this_goroutine::yield();
     }
-  });
+    m.unlock();
+    group.wait();
+    stopper.join();
+    CHECK(locked + stopped == 20);
+    CHECK(m.try_lock());
+  }
 }
 
 TEST_CASE("the stop of a runtime ends a wait that has a stop of its own") {

@@ -3,44 +3,25 @@
 
 #include <thrum/sync/atomic_wait.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
 #include "support/stop_source.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <stop_token>
-#include <thread>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
-
-TEST_CASE("a goroutine waits until an atomic is notified with another value") {
-  with_runtime([] {
-    std::atomic<int> value{1};
-    thrum::atomic_wait(&value, 2);  // it is not 2
-    auto waiter = thrum::spawn([&] {
-      thrum::atomic_wait(&value, 1);
-      return value.load();
-    });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    thrum::atomic_notify_all(&value);  // without a change it waits on
-    thrum::this_goroutine::yield();
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    CHECK_FALSE(waiter.done());
-    value = 3;
-    thrum::atomic_notify_one(&value);
-    CHECK(waiter.join() == 3);
+IN_RUNTIME("a goroutine waits until an atomic is notified with another value") {
+  std::atomic<int> value{1};
+  thrum::atomic_wait(&value, 2);  // it is not 2
+  auto waiter = thrum::spawn([&] {
+    thrum::atomic_wait(&value, 1);
+    return value.load();
   });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  thrum::atomic_notify_all(&value);  // without a change it waits on
+  thrum::this_goroutine::yield();
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  CHECK_FALSE(waiter.done());
+  value = 3;
+  thrum::atomic_notify_one(&value);
+  CHECK(waiter.join() == 3);
 }
 
 TEST_CASE("one is notified of those that wait for that atomic, the first one, or all of them") {
@@ -95,38 +76,34 @@ TEST_CASE("a wait for an atomic ends in time, with a stop, and with the runtime"
   CHECK(support::is_unwound_at_stop([&] { thrum::atomic_wait(&pointer, nullptr); }));
 }
 
-TEST_CASE("goroutines and foreign threads hand a number round by waits and notifications") {
-  with_runtime([] {
-    constexpr int players = 6;
-    const int rounds = scaled(300, 30);
-    std::atomic<int> turn{0};
-    std::atomic<int> next_player{0};
-    support::on_goroutines_and_threads(players / 2, [&] {
-      const int me = next_player++;
-      for (int i = 0; i != rounds; ++i) {
-        for (int now = turn; now % players != me; now = turn) {
-          thrum::atomic_wait(&turn, now);
-        }
-        ++turn;
-        thrum::atomic_notify_all(&turn);
+IN_RUNTIME("goroutines and foreign threads hand a number round by waits and notifications") {
+  constexpr int players = 6;
+  const int rounds = scaled(300, 30);
+  std::atomic<int> turn{0};
+  std::atomic<int> next_player{0};
+  support::on_goroutines_and_threads(players / 2, [&] {
+    const int me = next_player++;
+    for (int i = 0; i != rounds; ++i) {
+      for (int now = turn; now % players != me; now = turn) {
+        thrum::atomic_wait(&turn, now);
       }
-    });
-    CHECK(turn == players * rounds);
-  });
-}
-
-TEST_CASE("no notification is lost that comes while a waiter is about to park") {
-  with_runtime([] {
-    for (int i = 0; i != scaled(3'000, 300); ++i) {
-      std::atomic<bool> ready{false};
-      auto waiter = thrum::spawn([&] { thrum::atomic_wait(&ready, false); });
-      if (i % 2 == 0) {
-        thrum::this_goroutine::yield();
-      }
-      ready = true;
-      thrum::atomic_notify_one(&ready);
-      waiter.join();
-      CHECK(ready);
+      ++turn;
+      thrum::atomic_notify_all(&turn);
     }
   });
+  CHECK(turn == players * rounds);
+}
+
+IN_RUNTIME("no notification is lost that comes while a waiter is about to park") {
+  for (int i = 0; i != scaled(3'000, 300); ++i) {
+    std::atomic<bool> ready{false};
+    auto waiter = thrum::spawn([&] { thrum::atomic_wait(&ready, false); });
+    if (i % 2 == 0) {
+      thrum::this_goroutine::yield();
+    }
+    ready = true;
+    thrum::atomic_notify_one(&ready);
+    waiter.join();
+    CHECK(ready);
+  }
 }

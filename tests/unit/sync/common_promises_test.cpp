@@ -3,28 +3,13 @@
 //
 // Every primitive that blocks a goroutine keeps these promises.
 
-#include <thrum.hpp>
-#include <thrum/sync/recursive_mutex.hpp>
-#include <thrum/sync/weighted_semaphore.hpp>
-
-#include "support/catch.hpp"
-#include "support/scale.hpp"
 #include "support/set_back_clock.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <functional>
-#include <memory>
-#include <mutex>
 
-using namespace std::chrono_literals;
-using support::scaled;
 using support::set_back_clock;
-using support::with_procs;
-using support::with_runtime;
 
 // They need no initialisation at run time.
 constinit thrum::counting_semaphore<> a_global_semaphore(3);
@@ -76,35 +61,33 @@ TEST_CASE("a stop of the runtime ends a wait for permits, at a latch and at a ba
   CHECK(two.try_acquire(2));
 }
 
-TEST_CASE("a wait until a moment of a clock that is set back lasts until that clock says so") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    thrum::recursive_mutex recursive;
-    thrum::shared_mutex shared;
-    const std::scoped_lock all(mutex, recursive, shared);
-    thrum::counting_semaphore<> none(0);
-    thrum::weighted_semaphore taken(1);
-    taken.acquire();
-    thrum::wait_group group(1);
-    using moment = set_back_clock::time_point;
-    const std::function<bool(moment)> waits[] = {
-        [&](moment when) { return mutex.try_lock_until(when); },
-        [&](moment when) { return recursive.try_lock_until(when); },
-        [&](moment when) { return shared.try_lock_until(when); },
-        [&](moment when) { return shared.try_lock_shared_until(when); },
-        [&](moment when) { return none.try_acquire_until(when); },
-        [&](moment when) { return taken.try_acquire_until(1, when); },
-        [&](moment when) { return group.wait_until(when); }};
-    thrum::spawn([&] {
-      for (const auto& wait : waits) {
-        CAPTURE(&wait - waits);
-        const moment when = set_back_clock::soon();
-        CHECK_FALSE(wait(when));
-        CHECK(set_back_clock::now() >= when);
-      }
-    }).join();
-    group.done();
-  });
+IN_RUNTIME("a wait until a moment of a clock that is set back lasts until that clock says so") {
+  thrum::mutex mutex;
+  thrum::recursive_mutex recursive;
+  thrum::shared_mutex shared;
+  const std::scoped_lock all(mutex, recursive, shared);
+  thrum::counting_semaphore<> none(0);
+  thrum::weighted_semaphore taken(1);
+  taken.acquire();
+  thrum::wait_group group(1);
+  using moment = set_back_clock::time_point;
+  const std::function<bool(moment)> waits[] = {
+      [&](moment when) { return mutex.try_lock_until(when); },
+      [&](moment when) { return recursive.try_lock_until(when); },
+      [&](moment when) { return shared.try_lock_until(when); },
+      [&](moment when) { return shared.try_lock_shared_until(when); },
+      [&](moment when) { return none.try_acquire_until(when); },
+      [&](moment when) { return taken.try_acquire_until(1, when); },
+      [&](moment when) { return group.wait_until(when); }};
+  thrum::spawn([&] {
+    for (const auto& wait : waits) {
+      CAPTURE(&wait - waits);
+      const moment when = set_back_clock::soon();
+      CHECK_FALSE(wait(when));
+      CHECK(set_back_clock::now() >= when);
+    }
+  }).join();
+  group.done();
 }
 
 namespace {

@@ -3,111 +3,83 @@
 #include <thrum/sync/barrier.hpp>
 #include <thrum/sync/latch.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+IN_RUNTIME("a latch opens when its count reaches zero, for its waiters and for later calls") {
+  thrum::latch latch(3);
+  std::atomic<int> through{0};
+  thrum::wait_group group;
+  for (int i = 0; i != 5; ++i) {
+    group.go([&] {
+      latch.wait();
+      ++through;
+    });
+  }
+  REQUIRE(eventually([] { return thrum::stats().waiting == 5; }));
+  latch.count_down();
+  latch.count_down();
+  CHECK_FALSE(latch.try_wait());
+  CHECK(through == 0);
+  latch.count_down();
+  group.wait();
+  CHECK(through == 5);
+  CHECK(latch.try_wait());
+  latch.wait();
+}
 
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <stdexcept>
-#include <stop_token>
-#include <thread>
-#include <utility>
-#include <vector>
+IN_RUNTIME("a latch counts down by any number, and arrive_and_wait does both") {
+  thrum::latch latch(4);
+  auto other = thrum::spawn([&] { latch.arrive_and_wait(); });
+  latch.count_down(0);
+  latch.count_down(2);
+  latch.arrive_and_wait();
+  other.join();
+  CHECK(latch.try_wait());
+}
 
-using support::eventually;
-using support::is_usage_error;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
-
-TEST_CASE("a latch opens when its count reaches zero, for its waiters and for later calls") {
-  with_runtime([] {
-    thrum::latch latch(3);
-    std::atomic<int> through{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 5; ++i) {
-      group.go([&] {
-        latch.wait();
-        ++through;
+IN_RUNTIME("a latch may be destroyed as soon as a wait has returned", with_procs(4)) {
+  std::atomic<int> arrivals{0};
+  int missed = 0;
+  const int rounds = scaled(2'000);
+  for (int i = 0; i != rounds; ++i) {
+    auto latch = std::make_unique<thrum::latch>(2);
+    auto* const shared = latch.get();
+    for (int k = 0; k != 2; ++k) {
+      thrum::go([&, shared] {
+        ++arrivals;
+        shared->count_down();
       });
     }
-    REQUIRE(eventually([] { return thrum::stats().waiting == 5; }));
-    latch.count_down();
-    latch.count_down();
-    CHECK_FALSE(latch.try_wait());
-    CHECK(through == 0);
-    latch.count_down();
-    group.wait();
-    CHECK(through == 5);
-    CHECK(latch.try_wait());
-    latch.wait();
-  });
+    latch->wait();
+    latch.reset();
+    missed += arrivals == 2 * (i + 1) ? 0 : 1;
+  }
+  CHECK(missed == 0);
 }
 
-TEST_CASE("a latch counts down by any number, and arrive_and_wait does both") {
-  with_runtime([] {
-    thrum::latch latch(4);
-    auto other = thrum::spawn([&] { latch.arrive_and_wait(); });
-    latch.count_down(0);
-    latch.count_down(2);
-    latch.arrive_and_wait();
-    other.join();
-    CHECK(latch.try_wait());
+IN_RUNTIME("a foreign thread waits for goroutines at a latch, and they for it") {
+  thrum::latch ready(1);
+  thrum::latch done(2);
+  std::atomic<bool> is_ready{false};
+  std::atomic<bool> was_early{true};
+  std::atomic<int> came{0};
+  std::thread thread([&] {
+    ready.wait();
+    was_early = !is_ready;
+    ++came;
+    done.arrive_and_wait();
   });
-}
-
-TEST_CASE("a latch may be destroyed as soon as a wait has returned") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<int> arrivals{0};
-    int missed = 0;
-    const int rounds = scaled(2'000);
-    for (int i = 0; i != rounds; ++i) {
-      auto latch = std::make_unique<thrum::latch>(2);
-      auto* const shared = latch.get();
-      for (int k = 0; k != 2; ++k) {
-        thrum::go([&, shared] {
-          ++arrivals;
-          shared->count_down();
-        });
-      }
-      latch->wait();
-      latch.reset();
-      missed += arrivals == 2 * (i + 1) ? 0 : 1;
-    }
-    CHECK(missed == 0);
+  auto other = thrum::spawn([&] {
+    ++came;
+    done.arrive_and_wait();
   });
-}
-
-TEST_CASE("a foreign thread waits for goroutines at a latch, and they for it") {
-  with_runtime([] {
-    thrum::latch ready(1);
-    thrum::latch done(2);
-    std::atomic<bool> is_ready{false};
-    std::atomic<bool> was_early{true};
-    std::atomic<int> came{0};
-    std::thread thread([&] {
-      ready.wait();
-      was_early = !is_ready;
-      ++came;
-      done.arrive_and_wait();
-    });
-    auto other = thrum::spawn([&] {
-      ++came;
-      done.arrive_and_wait();
-    });
-    is_ready = true;
-    ready.count_down();
-    done.wait();
-    CHECK(came == 2);
-    thrum::blocking([&] { thread.join(); });
-    CHECK_FALSE(was_early);
-    other.join();  // it may still be inside wait, and the latch must outlive that
-  });
+  is_ready = true;
+  ready.count_down();
+  done.wait();
+  CHECK(came == 2);
+  thrum::blocking([&] { thread.join(); });
+  CHECK_FALSE(was_early);
+  other.join();  // it may still be inside wait, and the latch must outlive that
 }
 
 TEST_CASE("a latch that counts below zero is an error of use") {
@@ -141,110 +113,98 @@ TEST_CASE("of two that count the last one of a latch down at once, one is in err
 // A lock that is checked is larger.
 static_assert(sizeof(thrum::sched::spin_lock) != 4 || sizeof(thrum::latch) <= 24);
 
-TEST_CASE("a stop ends arrive_and_wait at a latch, whose count is lowered all the same") {
-  with_runtime([] {
-    thrum::latch gate(2);
-    std::stop_source stop;
-    auto waiting = thrum::spawn([&] { return gate.arrive_and_wait(1, stop.get_token()); });
-    thrum::sleep_for(std::chrono::milliseconds(1));
-    stop.request_stop();
-    CHECK_FALSE(waiting.join());
-    CHECK(gate.arrive_and_wait(1, stop.get_token()));
-  });
+IN_RUNTIME("a stop ends arrive_and_wait at a latch, whose count is lowered all the same") {
+  thrum::latch gate(2);
+  std::stop_source stop;
+  auto waiting = thrum::spawn([&] { return gate.arrive_and_wait(1, stop.get_token()); });
+  thrum::sleep_for(std::chrono::milliseconds(1));
+  stop.request_stop();
+  CHECK_FALSE(waiting.join());
+  CHECK(gate.arrive_and_wait(1, stop.get_token()));
 }
 
-TEST_CASE("nobody passes a barrier before all have arrived, phase after phase") {
-  with_runtime(with_procs(4), [] {
-    constexpr int n = 5;
-    const int phases = scaled(500);
-    thrum::barrier<> barrier(n);
-    std::vector<std::atomic<int>> arrived(static_cast<std::size_t>(phases));
-    std::atomic<bool> early{false};
-    thrum::wait_group group;
-    for (int i = 0; i != n; ++i) {
-      group.go([&] {
-        for (auto& here : arrived) {
-          ++here;
-          barrier.arrive_and_wait();
-          early = early || here != n;
-        }
-      });
-    }
-    group.wait();
-    CHECK_FALSE(early);
-  });
-}
-
-TEST_CASE("the completion runs once each phase, before anybody goes on") {
-  with_runtime(with_procs(4), [] {
-    int completions = 0;
-    thrum::barrier barrier(3, [&]() noexcept { ++completions; });
-    std::atomic<bool> wrong{false};
-    thrum::wait_group group;
-    for (int i = 0; i != 3; ++i) {
-      group.go([&] {
-        for (int phase = 1; phase <= 100; ++phase) {
-          barrier.arrive_and_wait();
-          wrong = wrong || completions != phase;
-          barrier.arrive_and_wait();
-          wrong = wrong || completions != ++phase;
-        }
-      });
-    }
-    group.wait();
-    CHECK_FALSE(wrong);
-  });
-}
-
-TEST_CASE("an arrival that does not wait lets the others go on") {
-  with_runtime([] {
-    int phases = 0;
-    const auto count = [&]() noexcept { ++phases; };
-    thrum::barrier<decltype(count)> barrier(2, count);
-    auto token = barrier.arrive();
-    CHECK(phases == 0);
-    barrier.arrive_and_wait();
-    CHECK(phases == 1);
-    barrier.wait(std::move(token));  // of a phase that is over
-    CHECK(phases == 1);
-  });
-}
-
-TEST_CASE("later phases do not wait for a goroutine that has dropped out") {
-  with_runtime([] {
-    int phases = 0;
-    const auto count = [&]() noexcept { ++phases; };
-    thrum::barrier<decltype(count)> barrier(2, count);
-    thrum::go([&] { barrier.arrive_and_drop(); });
-    for (int expected = 1; expected != 4; ++expected) {
-      barrier.arrive_and_wait();
-      CHECK(phases == expected);
-    }
-  });
-}
-
-TEST_CASE("goroutines and foreign threads meet at a barrier") {
-  with_runtime([] {
-    thrum::barrier<> barrier(4);
-    std::atomic<int> rounds{0};
-    const auto work = [&] {
-      for (int i = 0; i != scaled(200); ++i) {
+IN_RUNTIME("nobody passes a barrier before all have arrived, phase after phase", with_procs(4)) {
+  constexpr int n = 5;
+  const int phases = scaled(500);
+  thrum::barrier<> barrier(n);
+  std::vector<std::atomic<int>> arrived(static_cast<std::size_t>(phases));
+  std::atomic<bool> early{false};
+  thrum::wait_group group;
+  for (int i = 0; i != n; ++i) {
+    group.go([&] {
+      for (auto& here : arrived) {
+        ++here;
         barrier.arrive_and_wait();
-        ++rounds;
+        early = early || here != n;
       }
-    };
-    std::thread a(work);
-    std::thread b(work);
-    thrum::wait_group group;
-    group.go(work);
-    group.go(work);
-    group.wait();
-    thrum::blocking([&] {
-      a.join();
-      b.join();
     });
-    CHECK(rounds == 4 * scaled(200));
+  }
+  group.wait();
+  CHECK_FALSE(early);
+}
+
+IN_RUNTIME("the completion runs once each phase, before anybody goes on", with_procs(4)) {
+  int completions = 0;
+  thrum::barrier barrier(3, [&]() noexcept { ++completions; });
+  std::atomic<bool> wrong{false};
+  thrum::wait_group group;
+  for (int i = 0; i != 3; ++i) {
+    group.go([&] {
+      for (int phase = 1; phase <= 100; ++phase) {
+        barrier.arrive_and_wait();
+        wrong = wrong || completions != phase;
+        barrier.arrive_and_wait();
+        wrong = wrong || completions != ++phase;
+      }
+    });
+  }
+  group.wait();
+  CHECK_FALSE(wrong);
+}
+
+IN_RUNTIME("an arrival that does not wait lets the others go on") {
+  int phases = 0;
+  const auto count = [&]() noexcept { ++phases; };
+  thrum::barrier<decltype(count)> barrier(2, count);
+  auto token = barrier.arrive();
+  CHECK(phases == 0);
+  barrier.arrive_and_wait();
+  CHECK(phases == 1);
+  barrier.wait(std::move(token));  // of a phase that is over
+  CHECK(phases == 1);
+}
+
+IN_RUNTIME("later phases do not wait for a goroutine that has dropped out") {
+  int phases = 0;
+  const auto count = [&]() noexcept { ++phases; };
+  thrum::barrier<decltype(count)> barrier(2, count);
+  thrum::go([&] { barrier.arrive_and_drop(); });
+  for (int expected = 1; expected != 4; ++expected) {
+    barrier.arrive_and_wait();
+    CHECK(phases == expected);
+  }
+}
+
+IN_RUNTIME("goroutines and foreign threads meet at a barrier") {
+  thrum::barrier<> barrier(4);
+  std::atomic<int> rounds{0};
+  const auto work = [&] {
+    for (int i = 0; i != scaled(200); ++i) {
+      barrier.arrive_and_wait();
+      ++rounds;
+    }
+  };
+  std::thread a(work);
+  std::thread b(work);
+  thrum::wait_group group;
+  group.go(work);
+  group.go(work);
+  group.wait();
+  thrum::blocking([&] {
+    a.join();
+    b.join();
   });
+  CHECK(rounds == 4 * scaled(200));
 }
 
 TEST_CASE("a completion that is cancelled, or throws, lets the others go and leaves the arrival") {
@@ -284,14 +244,12 @@ TEST_CASE("more arrivals than participants are an error of use") {
   CHECK(is_usage_error("barrier:", [] { thrum::barrier<> bad(-1); }));
 }
 
-TEST_CASE("a stop ends arrive_and_wait at a barrier, and the arrival stays") {
-  with_runtime([] {
-    thrum::barrier meet(2);
-    std::stop_source stop;
-    auto waiting = thrum::spawn([&] { return meet.arrive_and_wait(stop.get_token()); });
-    thrum::sleep_for(std::chrono::milliseconds(1));
-    stop.request_stop();
-    CHECK_FALSE(waiting.join());
-    CHECK(meet.arrive_and_wait(thrum::context()));
-  });
+IN_RUNTIME("a stop ends arrive_and_wait at a barrier, and the arrival stays") {
+  thrum::barrier meet(2);
+  std::stop_source stop;
+  auto waiting = thrum::spawn([&] { return meet.arrive_and_wait(stop.get_token()); });
+  thrum::sleep_for(std::chrono::milliseconds(1));
+  stop.request_stop();
+  CHECK_FALSE(waiting.join());
+  CHECK(meet.arrive_and_wait(thrum::context()));
 }

@@ -4,29 +4,9 @@
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/recursive_mutex.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/interrupted_write.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <thread>
-#include <type_traits>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::is_usage_error;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 
 static_assert(!std::is_copy_constructible_v<thrum::mutex>);
 static_assert(!std::is_move_constructible_v<thrum::mutex>);
@@ -38,101 +18,93 @@ constinit thrum::mutex a_global_mutex;  // needs no initialisation at run time
 
 }  // namespace
 
-TEST_CASE("the locks of the standard library work with the mutex") {
-  with_runtime([] {
-    thrum::mutex first;
-    thrum::mutex second;
-    {
-      const std::lock_guard lock(a_global_mutex);
-      CHECK_FALSE(a_global_mutex.try_lock());
-    }
-    {
-      const std::scoped_lock both(first, second);
-      CHECK_FALSE(first.try_lock());
-      CHECK_FALSE(second.try_lock());
-    }
-    std::unique_lock lock(first, std::try_to_lock);
-    CHECK(lock.owns_lock());
-    std::unique_lock timed(first, 1ms);
-    CHECK_FALSE(timed.owns_lock());
-    lock.unlock();
-    CHECK(timed.try_lock_for(support::long_time));
-  });
+IN_RUNTIME("the locks of the standard library work with the mutex") {
+  thrum::mutex first;
+  thrum::mutex second;
+  {
+    const std::lock_guard lock(a_global_mutex);
+    CHECK_FALSE(a_global_mutex.try_lock());
+  }
+  {
+    const std::scoped_lock both(first, second);
+    CHECK_FALSE(first.try_lock());
+    CHECK_FALSE(second.try_lock());
+  }
+  std::unique_lock lock(first, std::try_to_lock);
+  CHECK(lock.owns_lock());
+  std::unique_lock timed(first, 1ms);
+  CHECK_FALSE(timed.owns_lock());
+  lock.unlock();
+  CHECK(timed.try_lock_for(support::long_time));
 }
 
-TEST_CASE("two goroutines that lock two mutexes in opposite order by scoped_lock get through") {
-  with_runtime([] {
-    thrum::mutex first;
-    thrum::mutex second;
-    std::int64_t guarded = 0;
-    const int rounds = scaled(5'000);
-    thrum::wait_group group;
-    for (int g = 0; g != 4; ++g) {
-      group.go([&, g] {
-        for (int i = 0; i != rounds; ++i) {
-          if (g % 2 == 0) {
-            const std::scoped_lock both(first, second);
-            ++guarded;
-          } else {
-            const std::scoped_lock both(second, first);
-            ++guarded;
-          }
-        }
-      });
-    }
-    group.wait();
-    CHECK(guarded == 4 * rounds);
-  });
-}
-
-TEST_CASE("what is written under the mutex is seen by its next owner") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    std::int64_t a = 0;  // not atomic: ThreadSanitizer looks
-    std::int64_t b = 0;
-    std::atomic<int> violations{0};
-    thrum::wait_group group;
-    const int rounds = scaled(10'000);
-    for (int g = 0; g != 10; ++g) {
-      group.go([&, g] {
-        for (int i = 0; i != rounds; ++i) {
-          const std::lock_guard lock(mutex);
-          violations += a == b ? 0 : 1;
-          ++a;
-          if ((i + g) % 64 == 0) {
-            thrum::this_goroutine::yield();
-          }
-          ++b;
-        }
-      });
-    }
-    group.wait();
-    CHECK(violations == 0);
-    CHECK(a == std::int64_t{10} * rounds);
-  });
-}
-
-TEST_CASE("goroutines and foreign threads exclude each other") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    std::int64_t guarded = 0;
-    const int rounds = scaled(10'000);
-    support::on_goroutines_and_threads(4, [&] {
+IN_RUNTIME("two goroutines that lock two mutexes in opposite order by scoped_lock get through") {
+  thrum::mutex first;
+  thrum::mutex second;
+  std::int64_t guarded = 0;
+  const int rounds = scaled(5'000);
+  thrum::wait_group group;
+  for (int g = 0; g != 4; ++g) {
+    group.go([&, g] {
       for (int i = 0; i != rounds; ++i) {
-        if (i % 3 == 0 && mutex.try_lock_for(1us)) {
+        if (g % 2 == 0) {
+          const std::scoped_lock both(first, second);
           ++guarded;
-          mutex.unlock();
-          continue;
-        }
-        const std::lock_guard lock(mutex);
-        ++guarded;
-        if (i % 100 == 0) {
-          thrum::this_goroutine::yield();
+        } else {
+          const std::scoped_lock both(second, first);
+          ++guarded;
         }
       }
     });
-    CHECK(guarded == 8 * rounds);
+  }
+  group.wait();
+  CHECK(guarded == 4 * rounds);
+}
+
+IN_RUNTIME("what is written under the mutex is seen by its next owner") {
+  thrum::mutex mutex;
+  std::int64_t a = 0;  // not atomic: ThreadSanitizer looks
+  std::int64_t b = 0;
+  std::atomic<int> violations{0};
+  thrum::wait_group group;
+  const int rounds = scaled(10'000);
+  for (int g = 0; g != 10; ++g) {
+    group.go([&, g] {
+      for (int i = 0; i != rounds; ++i) {
+        const std::lock_guard lock(mutex);
+        violations += a == b ? 0 : 1;
+        ++a;
+        if ((i + g) % 64 == 0) {
+          thrum::this_goroutine::yield();
+        }
+        ++b;
+      }
+    });
+  }
+  group.wait();
+  CHECK(violations == 0);
+  CHECK(a == std::int64_t{10} * rounds);
+}
+
+IN_RUNTIME("goroutines and foreign threads exclude each other") {
+  thrum::mutex mutex;
+  std::int64_t guarded = 0;
+  const int rounds = scaled(10'000);
+  support::on_goroutines_and_threads(4, [&] {
+    for (int i = 0; i != rounds; ++i) {
+      if (i % 3 == 0 && mutex.try_lock_for(1us)) {
+        ++guarded;
+        mutex.unlock();
+        continue;
+      }
+      const std::lock_guard lock(mutex);
+      ++guarded;
+      if (i % 100 == 0) {
+        thrum::this_goroutine::yield();
+      }
+    }
   });
+  CHECK(guarded == 8 * rounds);
 }
 
 TEST_CASE("a foreign thread alone may use the mutex without any runtime") {
@@ -153,102 +125,94 @@ TEST_CASE("a foreign thread alone may use the mutex without any runtime") {
   CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
 }
 
-TEST_CASE("try_lock_for gives up after the time and not before") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    mutex.lock();
-    const auto begin = std::chrono::steady_clock::now();
-    CHECK_FALSE(mutex.try_lock_for(3ms));
-    CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
-    CHECK_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() - 1s));
-    CHECK_FALSE(mutex.try_lock_for(-1s));
-    auto late = thrum::spawn([&] { return mutex.try_lock_for(support::long_time); });
-    thrum::sleep_for(1ms);
-    mutex.unlock();
-    CHECK(late.join());
-    mutex.unlock();
-    CHECK(mutex.try_lock());
-    mutex.unlock();
-  });
+IN_RUNTIME("try_lock_for gives up after the time and not before") {
+  thrum::mutex mutex;
+  mutex.lock();
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_FALSE(mutex.try_lock_for(3ms));
+  CHECK(std::chrono::steady_clock::now() - begin >= 3ms);
+  CHECK_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() - 1s));
+  CHECK_FALSE(mutex.try_lock_for(-1s));
+  auto late = thrum::spawn([&] { return mutex.try_lock_for(support::long_time); });
+  thrum::sleep_for(1ms);
+  mutex.unlock();
+  CHECK(late.join());
+  mutex.unlock();
+  CHECK(mutex.try_lock());
+  mutex.unlock();
 }
 
-TEST_CASE("time-outs that race with unlock neither lose nor double the mutex") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    std::int64_t guarded = 0;
-    std::atomic<std::int64_t> successes{0};
-    thrum::wait_group group;
-    const int rounds = scaled(500, 50);
-    for (int g = 0; g != 8; ++g) {
-      group.go([&, g] {
-        for (int i = 0; i != rounds; ++i) {
-          if (mutex.try_lock_for(std::chrono::microseconds((g * 7 + i) % 30))) {
-            ++guarded;
-            ++successes;
-            if (i % 4 == 0) {
-              thrum::sleep_for(std::chrono::microseconds(i % 20));
-            }
-            mutex.unlock();
+IN_RUNTIME("time-outs that race with unlock neither lose nor double the mutex") {
+  thrum::mutex mutex;
+  std::int64_t guarded = 0;
+  std::atomic<std::int64_t> successes{0};
+  thrum::wait_group group;
+  const int rounds = scaled(500, 50);
+  for (int g = 0; g != 8; ++g) {
+    group.go([&, g] {
+      for (int i = 0; i != rounds; ++i) {
+        if (mutex.try_lock_for(std::chrono::microseconds((g * 7 + i) % 30))) {
+          ++guarded;
+          ++successes;
+          if (i % 4 == 0) {
+            thrum::sleep_for(std::chrono::microseconds(i % 20));
           }
+          mutex.unlock();
         }
-      });
-    }
-    group.wait();
-    CHECK(guarded == successes);
-    CHECK(mutex.try_lock());
-    mutex.unlock();
-  });
-}
-
-TEST_CASE("waiters on one processor get the mutex in the order of their arrival") {
-  with_runtime(with_procs(1), [] {
-    thrum::mutex mutex;
-    mutex.lock();
-    std::vector<int> order;
-    thrum::wait_group group;
-    constexpr int n = 20;
-    for (int i = 0; i != n; ++i) {
-      const std::uint64_t parked = thrum::stats().waiting;
-      group.go([&, i] {
-        const std::lock_guard lock(mutex);
-        order.push_back(i);
-      });
-      REQUIRE(support::eventually_yielding([&] { return thrum::stats().waiting > parked; }));
-    }
-    mutex.unlock();
-    group.wait();
-    REQUIRE(order.size() == n);
-    for (int i = 0; i != n; ++i) {
-      CHECK(order[static_cast<std::size_t>(i)] == i);
-    }
-  });
-}
-
-TEST_CASE("a waiter is not starved by one that locks again and again") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    std::atomic<bool> stop{false};
-    thrum::wait_group hogs;
-    for (int g = 0; g != 2; ++g) {
-      hogs.go([&] {
-        while (!stop) {
-          const std::lock_guard lock(mutex);
-          for (int spin = 0; spin != 2'000; ++spin) {
-            (void)stop.load();
-          }
-        }
-      });
-    }
-    auto waiter = thrum::spawn([&] {
-      for (int i = 0; i != scaled(20, 5); ++i) {
-        const std::lock_guard lock(mutex);
-        thrum::this_goroutine::yield();
       }
     });
-    CHECK(waiter.wait_for(support::long_time));
-    stop = true;
-    hogs.wait();
+  }
+  group.wait();
+  CHECK(guarded == successes);
+  CHECK(mutex.try_lock());
+  mutex.unlock();
+}
+
+IN_RUNTIME("waiters on one processor get the mutex in the order of their arrival", with_procs(1)) {
+  thrum::mutex mutex;
+  mutex.lock();
+  std::vector<int> order;
+  thrum::wait_group group;
+  constexpr int n = 20;
+  for (int i = 0; i != n; ++i) {
+    const std::uint64_t parked = thrum::stats().waiting;
+    group.go([&, i] {
+      const std::lock_guard lock(mutex);
+      order.push_back(i);
+    });
+    REQUIRE(support::eventually_yielding([&] { return thrum::stats().waiting > parked; }));
+  }
+  mutex.unlock();
+  group.wait();
+  REQUIRE(order.size() == n);
+  for (int i = 0; i != n; ++i) {
+    CHECK(order[static_cast<std::size_t>(i)] == i);
+  }
+}
+
+IN_RUNTIME("a waiter is not starved by one that locks again and again") {
+  thrum::mutex mutex;
+  std::atomic<bool> stop{false};
+  thrum::wait_group hogs;
+  for (int g = 0; g != 2; ++g) {
+    hogs.go([&] {
+      while (!stop) {
+        const std::lock_guard lock(mutex);
+        for (int spin = 0; spin != 2'000; ++spin) {
+          (void)stop.load();
+        }
+      }
+    });
+  }
+  auto waiter = thrum::spawn([&] {
+    for (int i = 0; i != scaled(20, 5); ++i) {
+      const std::lock_guard lock(mutex);
+      thrum::this_goroutine::yield();
+    }
   });
+  CHECK(waiter.wait_for(support::long_time));
+  stop = true;
+  hogs.wait();
 }
 
 namespace {
@@ -290,137 +254,127 @@ bool is_handed_over(thrum::mutex& mutex) {
 
 }  // namespace
 
-TEST_CASE("an unlock hands the mutex over to a waiter that lost it after more than 1 ms") {
-  with_runtime(one_undisturbed_processor(), [] {
-    thrum::mutex mutex;
-    mutex.lock();
-    auto waiter = thrum::spawn([&] { const std::lock_guard lock(mutex); });
-    starve(mutex, 1);
-    CHECK(is_handed_over(mutex));
-    waiter.join();
-    CHECK(mutex.try_lock());
-    mutex.unlock();
-  });
+IN_RUNTIME("an unlock hands the mutex over to a waiter that lost it after more than 1 ms",
+           one_undisturbed_processor()) {
+  thrum::mutex mutex;
+  mutex.lock();
+  auto waiter = thrum::spawn([&] { const std::lock_guard lock(mutex); });
+  starve(mutex, 1);
+  CHECK(is_handed_over(mutex));
+  waiter.join();
+  CHECK(mutex.try_lock());
+  mutex.unlock();
 }
 
-TEST_CASE("an unlock lets newcomers compete with a waiter that has not lost the mutex before") {
-  with_runtime(one_undisturbed_processor(), [] {
-    thrum::mutex mutex;
-    mutex.lock();
-    auto waiter = thrum::spawn([&] { const std::lock_guard lock(mutex); });
-    REQUIRE(eventually_waiting(1));
-    CHECK_FALSE(is_handed_over(mutex));
-    waiter.join();
-  });
+IN_RUNTIME("an unlock lets newcomers compete with a waiter that has not lost the mutex before",
+           one_undisturbed_processor()) {
+  thrum::mutex mutex;
+  mutex.lock();
+  auto waiter = thrum::spawn([&] { const std::lock_guard lock(mutex); });
+  REQUIRE(eventually_waiting(1));
+  CHECK_FALSE(is_handed_over(mutex));
+  waiter.join();
 }
 
-TEST_CASE("a mutex that was handed to one that waited long is handed to the next one, too") {
-  with_runtime(one_undisturbed_processor(), [] {
-    thrum::mutex mutex;
-    mutex.lock();
-    std::vector<bool> handed_over;
-    thrum::wait_group group;
-    for (std::uint64_t i = 1; i != 3; ++i) {
-      group.go([&] {
-        mutex.lock();
-        handed_over.push_back(is_handed_over(mutex));
-      });
-      REQUIRE(eventually_waiting(i));
-    }
-    starve(mutex, 2);
-    CHECK(is_handed_over(mutex));
-    group.wait();
-    CHECK(handed_over == std::vector<bool>{true, false});  // behind the second there is nobody
-  });
-}
-
-TEST_CASE("a mutex that was handed to its last waiter is not handed to later ones") {
-  with_runtime(one_undisturbed_processor(), [] {
-    thrum::mutex mutex;
-    mutex.lock();
-    bool last_has_it = false;
-    bool handed_over = false;
-    auto last = thrum::spawn([&] {
+IN_RUNTIME("a mutex that was handed to one that waited long is handed to the next one, too",
+           one_undisturbed_processor()) {
+  thrum::mutex mutex;
+  mutex.lock();
+  std::vector<bool> handed_over;
+  thrum::wait_group group;
+  for (std::uint64_t i = 1; i != 3; ++i) {
+    group.go([&] {
       mutex.lock();
-      last_has_it = true;
-      const bool newcomer_waits = eventually_waiting(1);
-      handed_over = is_handed_over(mutex);
-      return newcomer_waits;
+      handed_over.push_back(is_handed_over(mutex));
     });
-    starve(mutex, 1);
-    mutex.unlock();
-    REQUIRE(support::eventually_yielding([&] { return last_has_it; }));
-    auto newcomer = thrum::spawn([&] { const std::lock_guard lock(mutex); });
-    REQUIRE(support::eventually_yielding([&] { return newcomer.done(); }));
-    CHECK(last.join());
-    CHECK_FALSE(handed_over);
-  });
+    REQUIRE(eventually_waiting(i));
+  }
+  starve(mutex, 2);
+  CHECK(is_handed_over(mutex));
+  group.wait();
+  CHECK(handed_over == std::vector<bool>{true, false});  // behind the second there is nobody
 }
 
-TEST_CASE("another goroutine than its owner may unlock the mutex, as in Go") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    int early = 0;
-    for (int i = 0; i != scaled(1'000); ++i) {
-      mutex.lock();
-      bool unlocked = false;
-      thrum::go([&] {
-        unlocked = true;
-        mutex.unlock();
-      });
-      mutex.lock();
-      early += unlocked ? 0 : 1;
+IN_RUNTIME("a mutex that was handed to its last waiter is not handed to later ones",
+           one_undisturbed_processor()) {
+  thrum::mutex mutex;
+  mutex.lock();
+  bool last_has_it = false;
+  bool handed_over = false;
+  auto last = thrum::spawn([&] {
+    mutex.lock();
+    last_has_it = true;
+    const bool newcomer_waits = eventually_waiting(1);
+    handed_over = is_handed_over(mutex);
+    return newcomer_waits;
+  });
+  starve(mutex, 1);
+  mutex.unlock();
+  REQUIRE(support::eventually_yielding([&] { return last_has_it; }));
+  auto newcomer = thrum::spawn([&] { const std::lock_guard lock(mutex); });
+  REQUIRE(support::eventually_yielding([&] { return newcomer.done(); }));
+  CHECK(last.join());
+  CHECK_FALSE(handed_over);
+}
+
+IN_RUNTIME("another goroutine than its owner may unlock the mutex, as in Go") {
+  thrum::mutex mutex;
+  int early = 0;
+  for (int i = 0; i != scaled(1'000); ++i) {
+    mutex.lock();
+    bool unlocked = false;
+    thrum::go([&] {
+      unlocked = true;
       mutex.unlock();
-    }
-    CHECK(early == 0);
-  });
-}
-
-TEST_CASE("unlock of a mutex that nobody holds is an error of use and harms nothing") {
-  with_runtime([] {
-    thrum::mutex mutex;
-    for (int i = 0; i != 3; ++i) {
-      CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
-    }
-    CHECK(mutex.try_lock());
-    std::atomic<bool> got_it{false};
-    auto waiter = thrum::spawn([&] {
-      const std::lock_guard lock(mutex);
-      got_it = true;
     });
-    thrum::sleep_for(1ms);
-    CHECK_FALSE(got_it);
+    mutex.lock();
+    early += unlocked ? 0 : 1;
     mutex.unlock();
-    waiter.join();
-    CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
-  });
+  }
+  CHECK(early == 0);
 }
 
-TEST_CASE("a mutex may be destroyed by its next owner") {
-  with_runtime([] {
-    struct counted {
-      thrum::mutex mutex;
-      int references = 2;
-    };
-    std::atomic<int> deleted{0};
-    const int rounds = scaled(10'000);
-    for (int i = 0; i != rounds; ++i) {
-      auto* const object = new counted;
-      const auto drop = [&deleted, object] {
-        object->mutex.lock();
-        const bool is_last = --object->references == 0;
-        object->mutex.unlock();
-        if (is_last) {
-          delete object;
-          ++deleted;
-        }
-      };
-      auto other = thrum::spawn(drop);
-      drop();
-      other.join();
-    }
-    CHECK(deleted == rounds);
+IN_RUNTIME("unlock of a mutex that nobody holds is an error of use and harms nothing") {
+  thrum::mutex mutex;
+  for (int i = 0; i != 3; ++i) {
+    CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
+  }
+  CHECK(mutex.try_lock());
+  std::atomic<bool> got_it{false};
+  auto waiter = thrum::spawn([&] {
+    const std::lock_guard lock(mutex);
+    got_it = true;
   });
+  thrum::sleep_for(1ms);
+  CHECK_FALSE(got_it);
+  mutex.unlock();
+  waiter.join();
+  CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));
+}
+
+IN_RUNTIME("a mutex may be destroyed by its next owner") {
+  struct counted {
+    thrum::mutex mutex;
+    int references = 2;
+  };
+  std::atomic<int> deleted{0};
+  const int rounds = scaled(10'000);
+  for (int i = 0; i != rounds; ++i) {
+    auto* const object = new counted;
+    const auto drop = [&deleted, object] {
+      object->mutex.lock();
+      const bool is_last = --object->references == 0;
+      object->mutex.unlock();
+      if (is_last) {
+        delete object;
+        ++deleted;
+      }
+    };
+    auto other = thrum::spawn(drop);
+    drop();
+    other.join();
+  }
+  CHECK(deleted == rounds);
 }
 
 namespace {
@@ -536,69 +490,60 @@ bool others_can_lock(thrum::recursive_mutex& mutex) {
 
 }  // namespace
 
-TEST_CASE("its owner may lock a recursive_mutex again, and others only after as many unlocks") {
-  with_runtime([] {
-    thrum::recursive_mutex mutex;
-    mutex.lock();
-    CHECK(mutex.try_lock());
-    CHECK(mutex.try_lock_for(1ms));
-    CHECK_FALSE(others_can_lock(mutex));
-    mutex.unlock();
-    mutex.unlock();
-    CHECK_FALSE(others_can_lock(mutex));
-    mutex.unlock();
-    CHECK(others_can_lock(mutex));
-  });
+IN_RUNTIME("its owner may lock a recursive_mutex again, and others only after as many unlocks") {
+  thrum::recursive_mutex mutex;
+  mutex.lock();
+  CHECK(mutex.try_lock());
+  CHECK(mutex.try_lock_for(1ms));
+  CHECK_FALSE(others_can_lock(mutex));
+  mutex.unlock();
+  mutex.unlock();
+  CHECK_FALSE(others_can_lock(mutex));
+  mutex.unlock();
+  CHECK(others_can_lock(mutex));
 }
 
-TEST_CASE("a goroutine owns its recursive_mutex on whatever thread it goes on") {
-  with_runtime(with_procs(4), [] {
-    thrum::recursive_mutex mutex;
-    const std::lock_guard guard(mutex);
-    for (int i = 0; i != 100; ++i) {
-      thrum::this_goroutine::yield();
-      const std::unique_lock again(mutex, std::try_to_lock);
-      REQUIRE(again.owns_lock());
+IN_RUNTIME("a goroutine owns its recursive_mutex on whatever thread it goes on", with_procs(4)) {
+  thrum::recursive_mutex mutex;
+  const std::lock_guard guard(mutex);
+  for (int i = 0; i != 100; ++i) {
+    thrum::this_goroutine::yield();
+    const std::unique_lock again(mutex, std::try_to_lock);
+    REQUIRE(again.owns_lock());
+  }
+  CHECK_FALSE(others_can_lock(mutex));
+}
+
+IN_RUNTIME("a timed lock of a recursive_mutex gives up in time") {
+  thrum::recursive_mutex mutex;
+  mutex.lock();
+  thrum::spawn([&] {
+    CHECK_FALSE(mutex.try_lock_for(1ms));
+    CHECK_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() + 1ms));
+  }).join();
+  mutex.unlock();
+}
+
+IN_RUNTIME("goroutines and foreign threads exclude each other by a recursive_mutex",
+           with_procs(4)) {
+  thrum::recursive_mutex mutex;
+  int count = 0;
+  const auto work = [&] {
+    for (int i = 0; i != scaled(1'000); ++i) {
+      const std::scoped_lock outer(mutex);
+      const std::scoped_lock inner(mutex);
+      ++count;
     }
-    CHECK_FALSE(others_can_lock(mutex));
-  });
+  };
+  support::on_goroutines_and_threads(3, work);
+  CHECK(count == 6 * scaled(1'000));
 }
 
-TEST_CASE("a timed lock of a recursive_mutex gives up in time") {
-  with_runtime([] {
-    thrum::recursive_mutex mutex;
-    mutex.lock();
-    thrum::spawn([&] {
-      CHECK_FALSE(mutex.try_lock_for(1ms));
-      CHECK_FALSE(mutex.try_lock_until(std::chrono::steady_clock::now() + 1ms));
-    }).join();
-    mutex.unlock();
-  });
-}
-
-TEST_CASE("goroutines and foreign threads exclude each other by a recursive_mutex") {
-  with_runtime(with_procs(4), [] {
-    thrum::recursive_mutex mutex;
-    int count = 0;
-    const auto work = [&] {
-      for (int i = 0; i != scaled(1'000); ++i) {
-        const std::scoped_lock outer(mutex);
-        const std::scoped_lock inner(mutex);
-        ++count;
-      }
-    };
-    support::on_goroutines_and_threads(3, work);
-    CHECK(count == 6 * scaled(1'000));
-  });
-}
-
-TEST_CASE("an unlock of a recursive_mutex by anybody else is an error of use") {
-  with_runtime([] {
-    thrum::recursive_mutex mutex;
+IN_RUNTIME("an unlock of a recursive_mutex by anybody else is an error of use") {
+  thrum::recursive_mutex mutex;
+  CHECK(is_usage_error("recursive_mutex::unlock", [&] { mutex.unlock(); }));
+  const std::lock_guard guard(mutex);
+  thrum::spawn([&] {
     CHECK(is_usage_error("recursive_mutex::unlock", [&] { mutex.unlock(); }));
-    const std::lock_guard guard(mutex);
-    thrum::spawn([&] {
-      CHECK(is_usage_error("recursive_mutex::unlock", [&] { mutex.unlock(); }));
-    }).join();
-  });
+  }).join();
 }

@@ -4,49 +4,31 @@
 #include <thrum/sync/once.hpp>
 #include <thrum/sync/once_value.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <type_traits>
-#include <utility>
-
-using support::eventually;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 using thrum::sync_detail::keep_outcome;
 using thrum::sync_detail::rethrow_kept;
 
-TEST_CASE("Once: one of ten goroutines makes the call, and all return after it") {
-  with_runtime(with_procs(4), [] {
-    for (int round = 0; round != scaled(200); ++round) {
-      thrum::once_flag flag;
-      int done = 0;
-      std::atomic<bool> early{false};
-      thrum::wait_group group;
-      for (int i = 0; i != 10; ++i) {
-        group.go([&] {
-          thrum::call_once(flag, [&] {
-            thrum::this_goroutine::yield();
-            ++done;
-          });
-          early = early || done != 1;
+IN_RUNTIME("Once: one of ten goroutines makes the call, and all return after it", with_procs(4)) {
+  for (int round = 0; round != scaled(200); ++round) {
+    thrum::once_flag flag;
+    int done = 0;
+    std::atomic<bool> early{false};
+    thrum::wait_group group;
+    for (int i = 0; i != 10; ++i) {
+      group.go([&] {
+        thrum::call_once(flag, [&] {
+          thrum::this_goroutine::yield();
+          ++done;
         });
-      }
-      group.wait();
-      CHECK(done == 1);
-      CHECK_FALSE(early);
+        early = early || done != 1;
+      });
     }
-  });
+    group.wait();
+    CHECK(done == 1);
+    CHECK_FALSE(early);
+  }
 }
 
 TEST_CASE("call_once hands on its arguments") {
@@ -57,45 +39,41 @@ TEST_CASE("call_once hands on its arguments") {
   CHECK(sum == 7);
 }
 
-TEST_CASE("an attempt that throws does not count, and the next caller tries") {
-  with_runtime([] {
-    thrum::once_flag flag;
-    int attempts = 0;
-    CHECK_THROWS_AS(thrum::call_once(flag,
-                                     [&] {
-                                       ++attempts;
-                                       throw std::runtime_error("not yet");
-                                     }),
-                    std::runtime_error);
-    thrum::call_once(flag, [&] { ++attempts; });
-    thrum::call_once(flag, [&] { ++attempts; });
-    CHECK(attempts == 2);
-  });
+IN_RUNTIME("an attempt that throws does not count, and the next caller tries") {
+  thrum::once_flag flag;
+  int attempts = 0;
+  CHECK_THROWS_AS(thrum::call_once(flag,
+                                   [&] {
+                                     ++attempts;
+                                     throw std::runtime_error("not yet");
+                                   }),
+                  std::runtime_error);
+  thrum::call_once(flag, [&] { ++attempts; });
+  thrum::call_once(flag, [&] { ++attempts; });
+  CHECK(attempts == 2);
 }
 
-TEST_CASE("when an attempt fails, one of its waiters makes the next one") {
-  with_runtime([] {
-    thrum::once_flag flag;
-    const thrum::chan<void> fail(0);
-    std::atomic<int> done{0};
-    auto first = thrum::spawn([&] {
-      thrum::call_once(flag, [&] {
-        fail.recv();
-        throw std::runtime_error("not yet");
-      });
+IN_RUNTIME("when an attempt fails, one of its waiters makes the next one") {
+  thrum::once_flag flag;
+  const thrum::chan<void> fail(0);
+  std::atomic<int> done{0};
+  auto first = thrum::spawn([&] {
+    thrum::call_once(flag, [&] {
+      fail.recv();
+      throw std::runtime_error("not yet");
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    thrum::wait_group group;
-    for (int i = 0; i != 3; ++i) {
-      group.go([&] { thrum::call_once(flag, [&] { ++done; }); });
-    }
-    REQUIRE(eventually([] { return thrum::stats().waiting == 4; }));
-    CHECK(done == 0);
-    fail.send();
-    CHECK_THROWS_AS(first.join(), std::runtime_error);
-    group.wait();
-    CHECK(done == 1);
   });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  thrum::wait_group group;
+  for (int i = 0; i != 3; ++i) {
+    group.go([&] { thrum::call_once(flag, [&] { ++done; }); });
+  }
+  REQUIRE(eventually([] { return thrum::stats().waiting == 4; }));
+  CHECK(done == 0);
+  fail.send();
+  CHECK_THROWS_AS(first.join(), std::runtime_error);
+  group.wait();
+  CHECK(done == 1);
 }
 
 TEST_CASE("an attempt that the stop of its runtime ends does not count") {
@@ -109,14 +87,12 @@ TEST_CASE("an attempt that the stop of its runtime ends does not count") {
   CHECK(done == 1);
 }
 
-TEST_CASE("goroutines and foreign threads share a once_flag") {
-  with_runtime([] {
-    thrum::once_flag flag;
-    std::atomic<int> done{0};
-    const auto work = [&] { thrum::call_once(flag, [&] { ++done; }); };
-    support::on_goroutines_and_threads(4, work);
-    CHECK(done == 1);
-  });
+IN_RUNTIME("goroutines and foreign threads share a once_flag") {
+  thrum::once_flag flag;
+  std::atomic<int> done{0};
+  const auto work = [&] { thrum::call_once(flag, [&] { ++done; }); };
+  support::on_goroutines_and_threads(4, work);
+  CHECK(done == 1);
 }
 
 TEST_CASE("a once_value computes at the first call, and gives all callers the same object") {
@@ -147,21 +123,19 @@ TEST_CASE("the value of a once_value may be move-only, a reference, or nothing")
   CHECK(calls == 1);
 }
 
-TEST_CASE(
-    "goroutines and threads that ask a once_value at the same time wait for one computation") {
-  with_runtime(with_procs(4), [] {
-    std::atomic<int> calls{0};
-    std::atomic<int> wrong{0};
-    const thrum::once_value number([&] {
-      for (int i = 0; i != 10; ++i) {
-        thrum::this_goroutine::yield();
-      }
-      return ++calls;
-    });
-    support::on_goroutines_and_threads(4, [&] { wrong += number.get() == 1 ? 0 : 1; });
-    CHECK(calls == 1);
-    CHECK(wrong == 0);
+IN_RUNTIME("goroutines and threads that ask a once_value at the same time wait for one computation",
+           with_procs(4)) {
+  std::atomic<int> calls{0};
+  std::atomic<int> wrong{0};
+  const thrum::once_value number([&] {
+    for (int i = 0; i != 10; ++i) {
+      thrum::this_goroutine::yield();
+    }
+    return ++calls;
   });
+  support::on_goroutines_and_threads(4, [&] { wrong += number.get() == 1 ? 0 : 1; });
+  CHECK(calls == 1);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("an exception of a once_value's function is thrown to every caller") {
@@ -203,26 +177,24 @@ TEST_CASE("a once_value destroys its function once that has returned or thrown")
   }
 }
 
-TEST_CASE("a goroutine that ends inside a once_value's function leaves the work to the next") {
-  with_runtime([] {
-    std::atomic<int> calls{0};
-    thrum::chan<void> go_on(0);
-    const thrum::once_value number([&] {
-      if (++calls == 1) {
-        go_on.recv();
-        thrum::this_goroutine::exit();
-      }
-      return calls.load();
-    });
-    thrum::go([&] { number.get(); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
-    auto next = thrum::spawn([&] { return number.get(); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
-    go_on.send();
-    CHECK(next.join() == 2);
-    CHECK(number.get() == 2);
-    CHECK(calls == 2);
+IN_RUNTIME("a goroutine that ends inside a once_value's function leaves the work to the next") {
+  std::atomic<int> calls{0};
+  thrum::chan<void> go_on(0);
+  const thrum::once_value number([&] {
+    if (++calls == 1) {
+      go_on.recv();
+      thrum::this_goroutine::exit();
+    }
+    return calls.load();
   });
+  thrum::go([&] { number.get(); });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  auto next = thrum::spawn([&] { return number.get(); });
+  REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+  go_on.send();
+  CHECK(next.join() == 2);
+  CHECK(number.get() == 2);
+  CHECK(calls == 2);
 }
 
 TEST_CASE("what came of a function is kept: a value, a reference, nothing, or an exception") {

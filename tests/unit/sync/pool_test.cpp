@@ -6,29 +6,8 @@
 
 #include <thrum/sync/pool.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 
 namespace {
 
@@ -96,26 +75,24 @@ TEST_CASE("a value may be discarded, and handles may be moved") {
   CHECK(alive == 0);
 }
 
-TEST_CASE("values that nobody uses go as time passes, those in use stay") {
-  thrum::testing::bubble([] {
-    std::atomic<int> alive{0};
-    thrum::pool values([&] { return std::make_unique<counted_value>(alive); }, 1s);
-    {
-      std::vector<decltype(values)::handle> all;
-      for (int i = 0; i != 10; ++i) {
-        all.push_back(values.get());
-      }
+IN_BUBBLE("values that nobody uses go as time passes, those in use stay") {
+  std::atomic<int> alive{0};
+  thrum::pool values([&] { return std::make_unique<counted_value>(alive); }, 1s);
+  {
+    std::vector<decltype(values)::handle> all;
+    for (int i = 0; i != 10; ++i) {
+      all.push_back(values.get());
     }
-    CHECK(alive == 10);
-    for (int turn = 0; turn != 4; ++turn) {
-      thrum::sleep_for(999ms);
-      values.get().put_back();
-      CHECK(alive == (turn < 2 ? 10 : 1));
-      thrum::sleep_for(1ms);
-      values.get().put_back();
-      CHECK(alive == (turn < 1 ? 10 : 1));
-    }
-  });
+  }
+  CHECK(alive == 10);
+  for (int turn = 0; turn != 4; ++turn) {
+    thrum::sleep_for(999ms);
+    values.get().put_back();
+    CHECK(alive == (turn < 2 ? 10 : 1));
+    thrum::sleep_for(1ms);
+    values.get().put_back();
+    CHECK(alive == (turn < 1 ? 10 : 1));
+  }
 }
 
 TEST_CASE("values that a bubble has put back go outside of it, too") {
@@ -144,94 +121,86 @@ TEST_CASE("values may be kept for longer than can be counted") {
   CHECK(alive == 1);
 }
 
-TEST_CASE("what one processor has put back another one gets") {
-  with_runtime(with_procs(4), [] {
-    thrum::pool<std::string> strings;
-    strings.put("x");
-    std::string found;
-    thrum::blocking([&] { found = *strings.get(); });  // counts as a thread
-    CHECK(found == "x");
-    auto handle = thrum::spawn([&] { return *strings.get(); });
-    CHECK(handle.join() == "x");
-  });
+IN_RUNTIME("what one processor has put back another one gets", with_procs(4)) {
+  thrum::pool<std::string> strings;
+  strings.put("x");
+  std::string found;
+  thrum::blocking([&] { found = *strings.get(); });  // counts as a thread
+  CHECK(found == "x");
+  auto handle = thrum::spawn([&] { return *strings.get(); });
+  CHECK(handle.join() == "x");
 }
 
-TEST_CASE("goroutines and foreign threads share a pool, and no value is in two hands") {
-  with_runtime([] {
-    std::atomic<int> alive{0};
-    {
-      struct used {
-        explicit used(std::atomic<int>& of) : count(of) {}
-        counted_value count;
-        std::atomic<bool> taken{false};
-      };
-      thrum::pool values([&] { return std::make_unique<used>(alive); }, 0s);
-      std::atomic<int> twice{0};
-      support::on_goroutines_and_threads(4, [&] {
-        for (int i = 0; i != scaled(2'000, 200); ++i) {
-          auto held = values.get();
-          twice += (*held)->taken.exchange(true) ? 1 : 0;
-          if (i % 16 == 0) {
-            thrum::this_goroutine::yield();
-          }
-          (*held)->taken = false;
-        }
-      });
-      CHECK(twice == 0);
-    }
-    CHECK(alive == 0);
-  });
-}
-
-TEST_CASE("Pool: empty at first; what is put comes back, the last one first; two turns empty it") {
-  thrum::testing::bubble([] {
-    thrum::pool q([] { return std::optional<std::string>(); }, 1s);
-    const auto take_of = [](auto& of) {
-      auto one = of.get();
-      const std::optional<std::string> value = *one;
-      one.discard();
-      return value;
+IN_RUNTIME("goroutines and foreign threads share a pool, and no value is in two hands") {
+  std::atomic<int> alive{0};
+  {
+    struct used {
+      explicit used(std::atomic<int>& of) : count(of) {}
+      counted_value count;
+      std::atomic<bool> taken{false};
     };
-    CHECK_FALSE(take_of(q).has_value());
-    q.put("a");
-    q.put("b");
-    CHECK(take_of(q) == "b");
-    CHECK(take_of(q) == "a");
-    CHECK_FALSE(take_of(q).has_value());
-    for (int i = 0; i != 100; ++i) {
-      q.put("c");
-    }
-    thrum::sleep_for(1s);
-    q.put("d");  // the first turn: all of them have become old
-    CHECK(take_of(q) == "d");
-    CHECK(take_of(q) == "c");
-    q.put("e");
-    thrum::sleep_for(1s);
-    q.put("f");  // the second: what was old is gone
-    CHECK(take_of(q) == "f");
-    CHECK(take_of(q) == "e");
-    CHECK_FALSE(take_of(q).has_value());
-  });
+    thrum::pool values([&] { return std::make_unique<used>(alive); }, 0s);
+    std::atomic<int> twice{0};
+    support::on_goroutines_and_threads(4, [&] {
+      for (int i = 0; i != scaled(2'000, 200); ++i) {
+        auto held = values.get();
+        twice += (*held)->taken.exchange(true) ? 1 : 0;
+        if (i % 16 == 0) {
+          thrum::this_goroutine::yield();
+        }
+        (*held)->taken = false;
+      }
+    });
+    CHECK(twice == 0);
+  }
+  CHECK(alive == 0);
 }
 
-TEST_CASE("Pool: many put and get at once, and get nothing but what was put") {
-  with_runtime(with_procs(4), [] {
-    const int n = scaled(20'000, 500);
-    thrum::pool<int> p;
-    std::atomic<int> wrong{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 10; ++i) {
-      group.go([&] {
-        const int value = 0;
-        for (int j = 0; j != n; ++j) {
-          p.put(value);
-          auto one = p.get();
-          wrong += *one == 0 ? 0 : 1;
-          one.discard();
-        }
-      });
-    }
-    group.wait();
-    CHECK(wrong == 0);
-  });
+IN_BUBBLE("Pool: empty at first; what is put comes back, the last one first; two turns empty it") {
+  thrum::pool q([] { return std::optional<std::string>(); }, 1s);
+  const auto take_of = [](auto& of) {
+    auto one = of.get();
+    const std::optional<std::string> value = *one;
+    one.discard();
+    return value;
+  };
+  CHECK_FALSE(take_of(q).has_value());
+  q.put("a");
+  q.put("b");
+  CHECK(take_of(q) == "b");
+  CHECK(take_of(q) == "a");
+  CHECK_FALSE(take_of(q).has_value());
+  for (int i = 0; i != 100; ++i) {
+    q.put("c");
+  }
+  thrum::sleep_for(1s);
+  q.put("d");  // the first turn: all of them have become old
+  CHECK(take_of(q) == "d");
+  CHECK(take_of(q) == "c");
+  q.put("e");
+  thrum::sleep_for(1s);
+  q.put("f");  // the second: what was old is gone
+  CHECK(take_of(q) == "f");
+  CHECK(take_of(q) == "e");
+  CHECK_FALSE(take_of(q).has_value());
+}
+
+IN_RUNTIME("Pool: many put and get at once, and get nothing but what was put", with_procs(4)) {
+  const int n = scaled(20'000, 500);
+  thrum::pool<int> p;
+  std::atomic<int> wrong{0};
+  thrum::wait_group group;
+  for (int i = 0; i != 10; ++i) {
+    group.go([&] {
+      const int value = 0;
+      for (int j = 0; j != n; ++j) {
+        p.put(value);
+        auto one = p.get();
+        wrong += *one == 0 ? 0 : 1;
+        one.discard();
+      }
+    });
+  }
+  group.wait();
+  CHECK(wrong == 0);
 }

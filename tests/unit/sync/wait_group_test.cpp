@@ -3,28 +3,10 @@
 
 #include <thrum/sync/wait_group.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/scale.hpp"
 #include "support/slow_to_go.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <limits>
-#include <memory>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <type_traits>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::is_usage_error;
-using support::scaled;
 using support::slow_to_go;
-using support::with_runtime;
 
 static_assert(!std::is_copy_constructible_v<thrum::wait_group>);
 
@@ -41,67 +23,59 @@ TEST_CASE("wait returns at once while nothing is to be done") {
   });
 }
 
-TEST_CASE("wait blocks until the last done") {
-  with_runtime([] {
-    thrum::wait_group group;
-    group.add(2);
-    std::atomic<bool> passed{false};
-    auto waiter = thrum::spawn([&] {
-      group.wait();
-      passed = true;
-    });
-    group.done();
-    thrum::sleep_for(1ms);
-    CHECK_FALSE(passed);
-    CHECK_FALSE(group.wait_for(1ms));
-    group.done();
-    waiter.join();
-    CHECK(passed);
-    CHECK(group.wait_for(0ms));
-  });
-}
-
-TEST_CASE("a group can be used again once wait has returned") {
-  with_runtime([] {
-    thrum::wait_group group;
-    int ran = 0;
-    for (int i = 0; i != scaled(1'000); ++i) {
-      group.go([&] { ++ran; });
-      group.wait();
-      REQUIRE(ran == i + 1);
-    }
-  });
-}
-
-TEST_CASE("go of a group counts the goroutine until it has ended, also by exit") {
-  with_runtime([] {
-    thrum::wait_group group;
-    std::atomic<int> ran{0};
-    group.go([&](int n, const std::string& text) { ran += n + static_cast<int>(text.size()); }, 2,
-             "four");
-    group.go([&] {
-      ++ran;
-      thrum::this_goroutine::exit();
-    });
-    group.go([&](std::unique_ptr<int> value) { ran += *value; }, std::make_unique<int>(10));
+IN_RUNTIME("wait blocks until the last done") {
+  thrum::wait_group group;
+  group.add(2);
+  std::atomic<bool> passed{false};
+  auto waiter = thrum::spawn([&] {
     group.wait();
-    CHECK(ran == 17);
+    passed = true;
   });
+  group.done();
+  thrum::sleep_for(1ms);
+  CHECK_FALSE(passed);
+  CHECK_FALSE(group.wait_for(1ms));
+  group.done();
+  waiter.join();
+  CHECK(passed);
+  CHECK(group.wait_for(0ms));
 }
 
-TEST_CASE("when wait returns, the functions and arguments that go of a group kept are destroyed") {
-  with_runtime([] {
-    for (int round = 0; round != scaled(50); ++round) {
-      std::atomic<int> alive{0};
-      thrum::wait_group group;
-      group.go(slow_to_go(alive));
-      group.go([](const slow_to_go&) {}, slow_to_go(alive));
-      group.go([](const slow_to_go&) { thrum::this_goroutine::exit(); }, slow_to_go(alive));
-      group.go(*thrum::runtime::current(), slow_to_go(alive));
-      group.wait();
-      REQUIRE(alive == 0);
-    }
+IN_RUNTIME("a group can be used again once wait has returned") {
+  thrum::wait_group group;
+  int ran = 0;
+  for (int i = 0; i != scaled(1'000); ++i) {
+    group.go([&] { ++ran; });
+    group.wait();
+    REQUIRE(ran == i + 1);
+  }
+}
+
+IN_RUNTIME("go of a group counts the goroutine until it has ended, also by exit") {
+  thrum::wait_group group;
+  std::atomic<int> ran{0};
+  group.go([&](int n, const std::string& text) { ran += n + static_cast<int>(text.size()); }, 2,
+           "four");
+  group.go([&] {
+    ++ran;
+    thrum::this_goroutine::exit();
   });
+  group.go([&](std::unique_ptr<int> value) { ran += *value; }, std::make_unique<int>(10));
+  group.wait();
+  CHECK(ran == 17);
+}
+
+IN_RUNTIME("when wait returns, the functions and arguments that go of a group kept are destroyed") {
+  for (int round = 0; round != scaled(50); ++round) {
+    std::atomic<int> alive{0};
+    thrum::wait_group group;
+    group.go(slow_to_go(alive));
+    group.go([](const slow_to_go&) {}, slow_to_go(alive));
+    group.go([](const slow_to_go&) { thrum::this_goroutine::exit(); }, slow_to_go(alive));
+    group.go(*thrum::runtime::current(), slow_to_go(alive));
+    group.wait();
+    REQUIRE(alive == 0);
+  }
 }
 
 TEST_CASE("what go of a group could not keep counts nothing, also in a goroutine that ends") {
@@ -184,35 +158,33 @@ TEST_CASE("waiters of a group give up one after another, and one that comes late
   });
 }
 
-TEST_CASE("the last done releases all waiters, also those whose time-outs race with it") {
-  with_runtime([] {
-    for (int round = 0; round != scaled(400, 40); ++round) {
-      const bool timed = round % 4 != 0;
-      thrum::wait_group group;
-      group.add();
-      std::atomic<int> returned{0};
-      std::vector<thrum::join_handle<void>> waiters;
-      for (int i = 0; i != (timed ? 6 : 20); ++i) {
-        waiters.push_back(thrum::spawn([&, i] {
-          if (!timed || !group.wait_for(std::chrono::microseconds(i * 20))) {
-            group.wait();
-          }
-          ++returned;
-        }));
-      }
-      if (timed) {
-        thrum::sleep_for(std::chrono::microseconds(round % 100));
-      } else if (round % 8 == 0) {
-        thrum::this_goroutine::yield();
-      }
-      REQUIRE(returned == 0);
-      group.done();
-      for (auto& waiter : waiters) {
-        waiter.join();
-      }
-      REQUIRE(static_cast<std::size_t>(returned) == waiters.size());
+IN_RUNTIME("the last done releases all waiters, also those whose time-outs race with it") {
+  for (int round = 0; round != scaled(400, 40); ++round) {
+    const bool timed = round % 4 != 0;
+    thrum::wait_group group;
+    group.add();
+    std::atomic<int> returned{0};
+    std::vector<thrum::join_handle<void>> waiters;
+    for (int i = 0; i != (timed ? 6 : 20); ++i) {
+      waiters.push_back(thrum::spawn([&, i] {
+        if (!timed || !group.wait_for(std::chrono::microseconds(i * 20))) {
+          group.wait();
+        }
+        ++returned;
+      }));
     }
-  });
+    if (timed) {
+      thrum::sleep_for(std::chrono::microseconds(round % 100));
+    } else if (round % 8 == 0) {
+      thrum::this_goroutine::yield();
+    }
+    REQUIRE(returned == 0);
+    group.done();
+    for (auto& waiter : waiters) {
+      waiter.join();
+    }
+    REQUIRE(static_cast<std::size_t>(returned) == waiters.size());
+  }
 }
 
 TEST_CASE("foreign threads add, end and wait beside goroutines") {
@@ -247,34 +219,30 @@ TEST_CASE("foreign threads add, end and wait beside goroutines") {
   }
 }
 
-TEST_CASE("what was written before done is seen after wait") {
-  with_runtime([] {
-    for (int round = 0; round != scaled(2'000); ++round) {
-      int values[8] = {};  // not atomic: ThreadSanitizer looks
-      thrum::wait_group group;
-      for (int& value : values) {
-        group.go([&value, round] { value = round; });
-      }
-      group.wait();
-      for (const int value : values) {
-        REQUIRE(value == round);
-      }
+IN_RUNTIME("what was written before done is seen after wait") {
+  for (int round = 0; round != scaled(2'000); ++round) {
+    int values[8] = {};  // not atomic: ThreadSanitizer looks
+    thrum::wait_group group;
+    for (int& value : values) {
+      group.go([&value, round] { value = round; });
     }
-  });
+    group.wait();
+    for (const int value : values) {
+      REQUIRE(value == round);
+    }
+  }
 }
 
-TEST_CASE("a done() too many is an error and leaves the count at zero: the next waiter waits") {
-  with_runtime([] {
-    thrum::wait_group group;
-    CHECK(is_usage_error("wait_group::add", [&] { group.done(); }));
-    CHECK(group.wait_for(0s));
-    group.add();
-    CHECK_FALSE(group.wait_for(1ms));
-    CHECK(is_usage_error("wait_group::add", [&] { group.add(-3); }));
-    CHECK_FALSE(group.wait_for(1ms));
-    group.done();
-    CHECK(group.wait_for(0s));
-  });
+IN_RUNTIME("a done() too many is an error and leaves the count at zero: the next waiter waits") {
+  thrum::wait_group group;
+  CHECK(is_usage_error("wait_group::add", [&] { group.done(); }));
+  CHECK(group.wait_for(0s));
+  group.add();
+  CHECK_FALSE(group.wait_for(1ms));
+  CHECK(is_usage_error("wait_group::add", [&] { group.add(-3); }));
+  CHECK_FALSE(group.wait_for(1ms));
+  group.done();
+  CHECK(group.wait_for(0s));
 }
 
 TEST_CASE("a wait_group may begin with a count") {
@@ -296,11 +264,9 @@ TEST_CASE("a wait_group may begin with a count") {
   }));
 }
 
-TEST_CASE("wait_until ends with the count, or at its moment by whatever clock") {
-  with_runtime([] {
-    thrum::wait_group group(1);
-    CHECK_FALSE(group.wait_until(std::chrono::steady_clock::now() + 1ms));
-    thrum::go([&] { group.done(); });
-    CHECK(group.wait_until(std::chrono::system_clock::now() + 1h));
-  });
+IN_RUNTIME("wait_until ends with the count, or at its moment by whatever clock") {
+  thrum::wait_group group(1);
+  CHECK_FALSE(group.wait_until(std::chrono::steady_clock::now() + 1ms));
+  thrum::go([&] { group.done(); });
+  CHECK(group.wait_until(std::chrono::system_clock::now() + 1h));
 }

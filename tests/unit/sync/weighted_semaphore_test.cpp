@@ -7,27 +7,9 @@
 
 #include <thrum/sync/weighted_semaphore.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <limits>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
-using support::is_usage_error;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 using thrum::testing::bubble;
 
 TEST_CASE("a weighted_semaphore gives as many permits as it has, several in one step") {
@@ -43,58 +25,54 @@ TEST_CASE("a weighted_semaphore gives as many permits as it has, several in one 
   CHECK_FALSE(permits.try_acquire(6));
 }
 
-TEST_CASE("a waiter for many permits gets none before it gets all") {
-  bubble([] {
-    thrum::weighted_semaphore permits(4);
-    permits.acquire(4);
-    bool acquired = false;
-    auto waiter = thrum::spawn([&] {
-      permits.acquire(3);
-      acquired = true;
-    });
-    thrum::testing::wait();
-    permits.release(2);
-    thrum::testing::wait();
-    CHECK_FALSE(acquired);
-    permits.release(2);
-    waiter.join();
-    CHECK(permits.try_acquire(1));
-    CHECK_FALSE(permits.try_acquire(1));
+IN_BUBBLE("a waiter for many permits gets none before it gets all") {
+  thrum::weighted_semaphore permits(4);
+  permits.acquire(4);
+  bool acquired = false;
+  auto waiter = thrum::spawn([&] {
+    permits.acquire(3);
+    acquired = true;
   });
+  thrum::testing::wait();
+  permits.release(2);
+  thrum::testing::wait();
+  CHECK_FALSE(acquired);
+  permits.release(2);
+  waiter.join();
+  CHECK(permits.try_acquire(1));
+  CHECK_FALSE(permits.try_acquire(1));
 }
 
-TEST_CASE("a waiter for many permits is not overtaken by those that want few") {
-  bubble([] {
-    thrum::weighted_semaphore permits(10);
-    permits.acquire(10);
-    std::vector<int> order;
-    thrum::wait_group group;
-    const auto queue_up = [&](int name, std::ptrdiff_t n) {
-      group.go([&permits, &order, name, n] {
-        permits.acquire(n);
-        order.push_back(name);
-      });
-      thrum::testing::wait();
-    };
-    queue_up(1, 8);
-    queue_up(2, 1);
-    queue_up(3, 2);
-    queue_up(4, 0);
-    permits.release(7);
+IN_BUBBLE("a waiter for many permits is not overtaken by those that want few") {
+  thrum::weighted_semaphore permits(10);
+  permits.acquire(10);
+  std::vector<int> order;
+  thrum::wait_group group;
+  const auto queue_up = [&](int name, std::ptrdiff_t n) {
+    group.go([&permits, &order, name, n] {
+      permits.acquire(n);
+      order.push_back(name);
+    });
     thrum::testing::wait();
-    CHECK(order.empty());
-    CHECK_FALSE(permits.try_acquire(1));
-    CHECK_FALSE(permits.try_acquire_for(1, 1s));
-    permits.release(2);
-    thrum::testing::wait();
-    CHECK(order.size() == 2);  // 8 and 1 are out, and 1 still with the test
-    permits.release(1);
-    thrum::testing::wait();
-    CHECK(order.size() == 2);
-    permits.release(1);
-    group.wait();
-    CHECK(order == std::vector<int>{1, 2, 3, 4});
-  });
+  };
+  queue_up(1, 8);
+  queue_up(2, 1);
+  queue_up(3, 2);
+  queue_up(4, 0);
+  permits.release(7);
+  thrum::testing::wait();
+  CHECK(order.empty());
+  CHECK_FALSE(permits.try_acquire(1));
+  CHECK_FALSE(permits.try_acquire_for(1, 1s));
+  permits.release(2);
+  thrum::testing::wait();
+  CHECK(order.size() == 2);  // 8 and 1 are out, and 1 still with the test
+  permits.release(1);
+  thrum::testing::wait();
+  CHECK(order.size() == 2);
+  permits.release(1);
+  group.wait();
+  CHECK(order == std::vector<int>{1, 2, 3, 4});
 }
 
 TEST_CASE("a waiter that gives up lets those behind it have what is free") {
@@ -146,70 +124,65 @@ TEST_CASE("a waiter whose runtime stops lets those of other runtimes have what i
   });
 }
 
-TEST_CASE("a wait for several permits that times out leaves the number as it was") {
-  with_runtime([] {
-    thrum::weighted_semaphore permits(3);
-    permits.acquire(2);
-    CHECK_FALSE(permits.try_acquire_for(2, 1ms));
-    CHECK_FALSE(permits.try_acquire_until(2, std::chrono::steady_clock::now() + 1ms));
-    permits.release(2);
-    CHECK(permits.try_acquire_for(2, 1h));
-    CHECK(permits.try_acquire_until(1, std::chrono::steady_clock::now() + 1h));
-    CHECK_FALSE(permits.try_acquire());
-  });
+IN_RUNTIME("a wait for several permits that times out leaves the number as it was") {
+  thrum::weighted_semaphore permits(3);
+  permits.acquire(2);
+  CHECK_FALSE(permits.try_acquire_for(2, 1ms));
+  CHECK_FALSE(permits.try_acquire_until(2, std::chrono::steady_clock::now() + 1ms));
+  permits.release(2);
+  CHECK(permits.try_acquire_for(2, 1h));
+  CHECK(permits.try_acquire_until(1, std::chrono::steady_clock::now() + 1h));
+  CHECK_FALSE(permits.try_acquire());
 }
 
-TEST_CASE("no more permits are out than a weighted_semaphore has, and none gets lost") {
-  with_runtime(with_procs(4), [] {
-    thrum::weighted_semaphore permits(7);
-    std::atomic<std::ptrdiff_t> out{0};
-    std::atomic<int> excess{0};
-    const auto work = [&] {
-      for (int i = 0; i != scaled(300); ++i) {
-        const std::ptrdiff_t n = 1 + i % 7;
-        if (i % 3 == 0) {
-          if (!permits.try_acquire_for(n, std::chrono::microseconds(i % 20))) {
-            continue;
-          }
-        } else {
-          permits.acquire(n);
+IN_RUNTIME("no more permits are out than a weighted_semaphore has, and none gets lost",
+           with_procs(4)) {
+  thrum::weighted_semaphore permits(7);
+  std::atomic<std::ptrdiff_t> out{0};
+  std::atomic<int> excess{0};
+  const auto work = [&] {
+    for (int i = 0; i != scaled(300); ++i) {
+      const std::ptrdiff_t n = 1 + i % 7;
+      if (i % 3 == 0) {
+        if (!permits.try_acquire_for(n, std::chrono::microseconds(i % 20))) {
+          continue;
         }
-        excess += (out += n) > 7 ? 1 : 0;
-        if (i % 5 == 0) {
-          thrum::this_goroutine::yield();
-        }
-        out -= n;
-        permits.release(n);
+      } else {
+        permits.acquire(n);
       }
-    };
-    support::on_goroutines_and_threads(4, work);
-    CHECK(excess == 0);
-    CHECK(permits.try_acquire(7));
-  });
+      excess += (out += n) > 7 ? 1 : 0;
+      if (i % 5 == 0) {
+        thrum::this_goroutine::yield();
+      }
+      out -= n;
+      permits.release(n);
+    }
+  };
+  support::on_goroutines_and_threads(4, work);
+  CHECK(excess == 0);
+  CHECK(permits.try_acquire(7));
 }
 
-TEST_CASE("the number of a weighted_semaphore's permits may be raised and lowered in use") {
-  bubble([] {
-    thrum::weighted_semaphore permits(2);
-    permits.acquire(2);
-    auto waiter = thrum::spawn([&] { permits.acquire(2); });
-    thrum::testing::wait();
-    permits.max(3);
-    thrum::testing::wait();
-    CHECK_FALSE(waiter.done());
-    permits.max(4);
-    waiter.join();
-    permits.max(1);  // four are taken
-    CHECK(permits.max() == 1);
-    CHECK_FALSE(permits.try_acquire(0));
-    permits.release(3);
-    CHECK_FALSE(permits.try_acquire());
-    permits.release();
-    CHECK(permits.try_acquire());
-    CHECK(is_usage_error("weighted_semaphore::release", [&] { permits.release(2); }));
-    CHECK(is_usage_error("weighted_semaphore::acquire", [&] { permits.acquire(2); }));
-    CHECK(is_usage_error("weighted_semaphore::max", [&] { permits.max(-1); }));
-  });
+IN_BUBBLE("the number of a weighted_semaphore's permits may be raised and lowered in use") {
+  thrum::weighted_semaphore permits(2);
+  permits.acquire(2);
+  auto waiter = thrum::spawn([&] { permits.acquire(2); });
+  thrum::testing::wait();
+  permits.max(3);
+  thrum::testing::wait();
+  CHECK_FALSE(waiter.done());
+  permits.max(4);
+  waiter.join();
+  permits.max(1);  // four are taken
+  CHECK(permits.max() == 1);
+  CHECK_FALSE(permits.try_acquire(0));
+  permits.release(3);
+  CHECK_FALSE(permits.try_acquire());
+  permits.release();
+  CHECK(permits.try_acquire());
+  CHECK(is_usage_error("weighted_semaphore::release", [&] { permits.release(2); }));
+  CHECK(is_usage_error("weighted_semaphore::acquire", [&] { permits.acquire(2); }));
+  CHECK(is_usage_error("weighted_semaphore::max", [&] { permits.max(-1); }));
 }
 
 TEST_CASE("numbers that a weighted_semaphore can never grant are errors of use") {
@@ -231,58 +204,52 @@ TEST_CASE("numbers that a weighted_semaphore can never grant are errors of use")
   CHECK(two.try_acquire(2));
 }
 
-TEST_CASE("semaphore: small requests that never end do not starve a large one") {
-  with_runtime(with_procs(4), [] {
-    thrum::weighted_semaphore permits(4);
-    std::atomic<bool> has_had_all{false};
-    permits.acquire(4);
-    thrum::wait_group group;
-    for (int i = 0; i != 4; ++i) {
-      group.go([&] {
-        while (!has_had_all) {
-          permits.acquire(1);
-          thrum::this_goroutine::yield();
-          permits.release(1);
-        }
-      });
-    }
-    permits.release(4);
-    permits.acquire(4);
-    has_had_all = true;
-    permits.release(4);
-    group.wait();
-    CHECK(permits.try_acquire(4));
-  });
+IN_RUNTIME("semaphore: small requests that never end do not starve a large one", with_procs(4)) {
+  thrum::weighted_semaphore permits(4);
+  std::atomic<bool> has_had_all{false};
+  permits.acquire(4);
+  thrum::wait_group group;
+  for (int i = 0; i != 4; ++i) {
+    group.go([&] {
+      while (!has_had_all) {
+        permits.acquire(1);
+        thrum::this_goroutine::yield();
+        permits.release(1);
+      }
+    });
+  }
+  permits.release(4);
+  permits.acquire(4);
+  has_had_all = true;
+  permits.release(4);
+  group.wait();
+  CHECK(permits.try_acquire(4));
 }
 
-TEST_CASE("semaphore: Acquire waits until its context is done, and takes nothing then") {
-  bubble([] {
-    thrum::weighted_semaphore permits(2);
-    std::vector<bool> tries;
-    const auto acquire = [&](std::ptrdiff_t n) {
-      return permits.acquire(n, thrum::context::background().with_timeout(10ms));
-    };
-    tries.push_back(acquire(1));
-    tries.push_back(acquire(1));
-    tries.push_back(acquire(1));
-    permits.release(2);
-    tries.push_back(acquire(1));
-    permits.acquire(1);
-    tries.push_back(acquire(1));
-    CHECK(tries == std::vector<bool>{true, true, false, true, false});
-    permits.release(2);
-    CHECK(permits.try_acquire(2));
-  });
+IN_BUBBLE("semaphore: Acquire waits until its context is done, and takes nothing then") {
+  thrum::weighted_semaphore permits(2);
+  std::vector<bool> tries;
+  const auto acquire = [&](std::ptrdiff_t n) {
+    return permits.acquire(n, thrum::context::background().with_timeout(10ms));
+  };
+  tries.push_back(acquire(1));
+  tries.push_back(acquire(1));
+  tries.push_back(acquire(1));
+  permits.release(2);
+  tries.push_back(acquire(1));
+  permits.acquire(1);
+  tries.push_back(acquire(1));
+  CHECK(tries == std::vector<bool>{true, true, false, true, false});
+  permits.release(2);
+  CHECK(permits.try_acquire(2));
 }
 
-TEST_CASE("semaphore: with a context that is done already, Acquire takes what needs no wait") {
-  with_runtime([] {
-    thrum::weighted_semaphore permits(2);
-    const thrum::context done = thrum::context::background().with_cancel();
-    done.cancel();
-    CHECK(permits.acquire(2, done));
-    CHECK_FALSE(permits.acquire(1, done));
-    permits.release(2);
-    CHECK(permits.try_acquire(2));
-  });
+IN_RUNTIME("semaphore: with a context that is done already, Acquire takes what needs no wait") {
+  thrum::weighted_semaphore permits(2);
+  const thrum::context done = thrum::context::background().with_cancel();
+  done.cancel();
+  CHECK(permits.acquire(2, done));
+  CHECK_FALSE(permits.acquire(1, done));
+  permits.release(2);
+  CHECK(permits.try_acquire(2));
 }

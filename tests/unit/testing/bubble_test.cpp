@@ -3,33 +3,10 @@
 
 #include <thrum/testing/bubble.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/environment.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/watched_errors.hpp"
-#include "support/with_runtime.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <set>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
 using thrum::testing::bubble;
 
 namespace {
@@ -89,38 +66,32 @@ TEST_CASE("goroutines of a bubble wake in the order of their times, each exactly
   });
 }
 
-TEST_CASE("a receive with a timeout in a bubble ends exactly at it, or before with the element") {
-  bubble([] {
-    const thrum::chan<int> ch(0);
-    thrum::go([ch] {
-      thrum::sleep_for(90min);
-      ch.send(7);
-    });
-    const auto start = thrum::testing::now();
-    int got = 0;
-    CHECK(ch.recv_for(got, 1h) == thrum::recv_status::timeout);
-    CHECK(thrum::testing::now() - start == 1h);
-    CHECK(ch.recv_for(got, 1h) == thrum::recv_status::ok);
-    CHECK(thrum::testing::now() - start == 90min);
-    CHECK(got == 7);
+IN_BUBBLE("a receive with a timeout in a bubble ends exactly at it, or before with the element") {
+  const thrum::chan<int> ch(0);
+  thrum::go([ch] {
+    thrum::sleep_for(90min);
+    ch.send(7);
   });
+  const auto start = thrum::testing::now();
+  int got = 0;
+  CHECK(ch.recv_for(got, 1h) == thrum::recv_status::timeout);
+  CHECK(thrum::testing::now() - start == 1h);
+  CHECK(ch.recv_for(got, 1h) == thrum::recv_status::ok);
+  CHECK(thrum::testing::now() - start == 90min);
+  CHECK(got == 7);
 }
 
-TEST_CASE("a select with a timeout in a bubble ends exactly at it") {
-  bubble([] {
-    const thrum::chan<int> never(0);
-    const auto start = thrum::testing::now();
-    CHECK(thrum::select(thrum::on_recv(never), thrum::on_timeout(3h)) == 1);
-    CHECK(thrum::testing::now() - start == 3h);
-  });
+IN_BUBBLE("a select with a timeout in a bubble ends exactly at it") {
+  const thrum::chan<int> never(0);
+  const auto start = thrum::testing::now();
+  CHECK(thrum::select(thrum::on_recv(never), thrum::on_timeout(3h)) == 1);
+  CHECK(thrum::testing::now() - start == 3h);
 }
 
-TEST_CASE("a timer's channel can be received from at the very moment at which it is due") {
-  bubble([] {
-    const thrum::recv_chan<thrum::time_point> due = thrum::after(1s);
-    thrum::sleep_for(1s);
-    CHECK(thrum::select(thrum::on_recv(due, [](auto&&) {}), thrum::otherwise([] {})) == 0);
-  });
+IN_BUBBLE("a timer's channel can be received from at the very moment at which it is due") {
+  const thrum::recv_chan<thrum::time_point> due = thrum::after(1s);
+  thrum::sleep_for(1s);
+  CHECK(thrum::select(thrum::on_recv(due, [](auto&&) {}), thrum::otherwise([] {})) == 0);
 }
 
 TEST_CASE("wait in a bubble returns when every other goroutine is blocked, before time goes on") {
@@ -381,69 +352,63 @@ TEST_CASE("an exception that leaves a bubble is preceded by its seed on standard
   CHECK(errors.take().empty());
 }
 
-TEST_CASE("time in a bubble waits for a goroutine that waits for a mutex or blocks its thread") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    thrum::mutex mutex;
-    mutex.lock();
-    std::thread outside([&] {
-      std::this_thread::sleep_for(20ms);
-      mutex.unlock();
-    });
-    thrum::wait_group group;
-    group.go([&] {
-      mutex.lock();
-      CHECK(thrum::testing::now() == start);
-      mutex.unlock();
-      thrum::blocking([] { std::this_thread::sleep_for(5ms); });
-      CHECK(thrum::testing::now() == start);
-    });
-    thrum::sleep_for(1h);
-    CHECK(thrum::testing::now() - start == 1h);
-    group.wait();
-    outside.join();
-  });
-}
-
-TEST_CASE("a lock with a deadline times out in a bubble, though its holder sleeps longer") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    thrum::mutex mutex;
-    thrum::shared_mutex shared;
-    thrum::wait_group group;
-    group.go([&] {
-      const std::lock_guard first(mutex);
-      const std::lock_guard second(shared);
-      thrum::sleep_for(1h);
-    });
-    thrum::sleep_for(1s);
-    CHECK_FALSE(mutex.try_lock_for(1s));
-    CHECK_FALSE(shared.try_lock_for(1s));
-    CHECK_FALSE(shared.try_lock_shared_for(1s));
-    CHECK_FALSE(mutex.lock(thrum::context::background().with_timeout(1s)));
-    CHECK(thrum::testing::now() - start == 5s);
-    CHECK(mutex.try_lock_for(2h));
-    CHECK(thrum::testing::now() - start == 1h);
+IN_BUBBLE("time in a bubble waits for a goroutine that waits for a mutex or blocks its thread") {
+  const auto start = thrum::testing::now();
+  thrum::mutex mutex;
+  mutex.lock();
+  std::thread outside([&] {
+    std::this_thread::sleep_for(20ms);
     mutex.unlock();
-    group.wait();
   });
+  thrum::wait_group group;
+  group.go([&] {
+    mutex.lock();
+    CHECK(thrum::testing::now() == start);
+    mutex.unlock();
+    thrum::blocking([] { std::this_thread::sleep_for(5ms); });
+    CHECK(thrum::testing::now() == start);
+  });
+  thrum::sleep_for(1h);
+  CHECK(thrum::testing::now() - start == 1h);
+  group.wait();
+  outside.join();
 }
 
-TEST_CASE("a sleep inside blocking in a bubble takes real time, and none of the bubble's") {
-  bubble([] {
-    const auto start = thrum::testing::now();
-    const auto real = std::chrono::steady_clock::now();
-    thrum::blocking([] { thrum::sleep_for(5ms); });
-    CHECK(std::chrono::steady_clock::now() - real >= 5ms);
-    thrum::blocking([] { thrum::sleep_until(thrum::testing::now() + 5ms); });
-    CHECK(std::chrono::steady_clock::now() - real >= 10ms);
-    CHECK(thrum::testing::now() == start);
-    int got = 0;
-    const thrum::chan<int> never(0);
-    thrum::blocking([&] { CHECK(never.recv_for(got, 1ms) == thrum::recv_status::timeout); });
+IN_BUBBLE("a lock with a deadline times out in a bubble, though its holder sleeps longer") {
+  const auto start = thrum::testing::now();
+  thrum::mutex mutex;
+  thrum::shared_mutex shared;
+  thrum::wait_group group;
+  group.go([&] {
+    const std::lock_guard first(mutex);
+    const std::lock_guard second(shared);
     thrum::sleep_for(1h);
-    CHECK(thrum::testing::now() - start == 1h);
   });
+  thrum::sleep_for(1s);
+  CHECK_FALSE(mutex.try_lock_for(1s));
+  CHECK_FALSE(shared.try_lock_for(1s));
+  CHECK_FALSE(shared.try_lock_shared_for(1s));
+  CHECK_FALSE(mutex.lock(thrum::context::background().with_timeout(1s)));
+  CHECK(thrum::testing::now() - start == 5s);
+  CHECK(mutex.try_lock_for(2h));
+  CHECK(thrum::testing::now() - start == 1h);
+  mutex.unlock();
+  group.wait();
+}
+
+IN_BUBBLE("a sleep inside blocking in a bubble takes real time, and none of the bubble's") {
+  const auto start = thrum::testing::now();
+  const auto real = std::chrono::steady_clock::now();
+  thrum::blocking([] { thrum::sleep_for(5ms); });
+  CHECK(std::chrono::steady_clock::now() - real >= 5ms);
+  thrum::blocking([] { thrum::sleep_until(thrum::testing::now() + 5ms); });
+  CHECK(std::chrono::steady_clock::now() - real >= 10ms);
+  CHECK(thrum::testing::now() == start);
+  int got = 0;
+  const thrum::chan<int> never(0);
+  thrum::blocking([&] { CHECK(never.recv_for(got, 1ms) == thrum::recv_status::timeout); });
+  thrum::sleep_for(1h);
+  CHECK(thrum::testing::now() - start == 1h);
 }
 
 TEST_CASE("bubbles run side by side and inside each other, each with its own time") {
@@ -484,16 +449,14 @@ TEST_CASE("a hundred goroutines that sleep a hundred times each take no time") {
   CHECK(total == 505'000);
 }
 
-TEST_CASE("time in a bubble goes on while nobody waits for a descriptor that is open") {
-  bubble([] {
-    thrum::io::pipe pipe;
-    thrum::go([&] { pipe.write("x"); });
-    char byte = 0;
-    CHECK(pipe.read(std::span(&byte, 1)) == 1);
-    const auto before = thrum::testing::now();
-    thrum::sleep_for(1h);
-    CHECK(thrum::testing::now() - before == 1h);
-  });
+IN_BUBBLE("time in a bubble goes on while nobody waits for a descriptor that is open") {
+  thrum::io::pipe pipe;
+  thrum::go([&] { pipe.write("x"); });
+  char byte = 0;
+  CHECK(pipe.read(std::span(&byte, 1)) == 1);
+  const auto before = thrum::testing::now();
+  thrum::sleep_for(1h);
+  CHECK(thrum::testing::now() - before == 1h);
 }
 
 TEST_CASE("time in a bubble goes on for goroutines that are locked to their threads") {

@@ -4,226 +4,184 @@
 // A fake net in place of the system's: what programs do in it as they do outside.
 #include <thrum/testing/fake_net.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/fake_pair.hpp"
-#include "support/scale.hpp"
 #include "support/stop_source.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <array>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <set>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
-#include <vector>
-
-using namespace std::chrono_literals;
 namespace net = thrum::net;
-using support::error_of;
 using support::fake_pair;
 using support::passed_since;
 using support::text_of;
 using thrum::testing::bubble;
 using thrum::testing::fake_net;
 
-TEST_CASE("programs dial, accept, read and write in a fake net as in the system's") {
-  bubble([] {
-    fake_pair pair;
-    auto [client, server] = pair.connect();
-    CHECK(client.remote() == net::endpoint("[2001:db8::2]:80"));
-    CHECK(server.local() == client.remote());
-    CHECK(server.remote() == client.local());
-    CHECK(client.local().address() == "2001:db8::1");
-    CHECK(client.native_handle() == net::conn().native_handle());
-    CHECK(client.write("hello") == 5);
-    CHECK(text_of(server, 5) == "hello");
-    const std::string_view parts[] = {"a", "bc"};
-    const std::array pieces = {std::as_bytes(std::span(parts[0])),
-                               std::as_bytes(std::span(parts[1]))};
-    CHECK(server.write_v(pieces) == 3);
-    {
-      const net::conn closing = std::move(server);
-      CHECK_FALSE(closing.is_readable());
-    }
-    CHECK(client.read_all() == "abc");
-  });
+IN_BUBBLE("programs dial, accept, read and write in a fake net as in the system's") {
+  fake_pair pair;
+  auto [client, server] = pair.connect();
+  CHECK(client.remote() == net::endpoint("[2001:db8::2]:80"));
+  CHECK(server.local() == client.remote());
+  CHECK(server.remote() == client.local());
+  CHECK(client.local().address() == "2001:db8::1");
+  CHECK(client.native_handle() == net::conn().native_handle());
+  CHECK(client.write("hello") == 5);
+  CHECK(text_of(server, 5) == "hello");
+  const std::string_view parts[] = {"a", "bc"};
+  const std::array pieces = {std::as_bytes(std::span(parts[0])),
+                             std::as_bytes(std::span(parts[1]))};
+  CHECK(server.write_v(pieces) == 3);
+  {
+    const net::conn closing = std::move(server);
+    CHECK_FALSE(closing.is_readable());
+  }
+  CHECK(client.read_all() == "abc");
 }
 
-TEST_CASE("without a fake net, and after its end, sockets of a bubble are the system's") {
-  bubble([] {
-    { const fake_net gone; }
-    net::listener listener = net::listener::listen("127.0.0.1:0");
-    CHECK(listener.native_handle() != net::listener().native_handle());
-  });
+IN_BUBBLE("without a fake net, and after its end, sockets of a bubble are the system's") {
+  { const fake_net gone; }
+  net::listener listener = net::listener::listen("127.0.0.1:0");
+  CHECK(listener.native_handle() != net::listener().native_handle());
 }
 
-TEST_CASE("a writer in a fake net waits for a reader when the buffer is full") {
-  bubble([] {
-    fake_pair pair;
-    auto [client, server] = pair.connect();
-    client.set_write_deadline(thrum::testing::now() + 1s);
-    std::error_code error;
-    CHECK(client.write(std::string(100'000, 'x'), error) == 65'536);
-    CHECK(error == thrum::errc::deadline_exceeded);
-    client.set_write_deadline(thrum::time_point::max());
-    auto writer = thrum::spawn([&c = client] { return c.write(std::string(100'000, 'y')); });
-    CHECK(text_of(server, 165'536).size() == 165'536);
-    CHECK(writer.join() == 100'000);
-  });
+IN_BUBBLE("a writer in a fake net waits for a reader when the buffer is full") {
+  fake_pair pair;
+  auto [client, server] = pair.connect();
+  client.set_write_deadline(thrum::testing::now() + 1s);
+  std::error_code error;
+  CHECK(client.write(std::string(100'000, 'x'), error) == 65'536);
+  CHECK(error == thrum::errc::deadline_exceeded);
+  client.set_write_deadline(thrum::time_point::max());
+  auto writer = thrum::spawn([&c = client] { return c.write(std::string(100'000, 'y')); });
+  CHECK(text_of(server, 165'536).size() == 165'536);
+  CHECK(writer.join() == 100'000);
 }
 
-TEST_CASE("in a fake net try_read and try_write do not wait") {
-  bubble([] {
-    fake_pair pair;
-    auto [client, server] = pair.connect();
-    CHECK_FALSE(server.try_read(std::span<char>()));
-    const std::string text(100'000, 'x');
-    const auto begin = thrum::testing::now();
-    std::size_t sent = 0;
-    while (const auto n = client.try_write(std::string_view(text).substr(sent))) {
-      sent += *n;
-    }
-    CHECK(sent == 65'536);
-    CHECK(passed_since(begin) == 0ns);
-    thrum::sleep_for(1s);
-    std::string buffer(text.size(), '\0');
-    std::size_t came = 0;
-    while (const auto n = server.try_read(std::span<char>(buffer))) {
-      came += *n;
-    }
-    CHECK(came == sent);
-    client.close();
-    std::error_code error;
-    CHECK_FALSE(client.try_write(text, error));
-    CHECK(error == std::errc::operation_canceled);
-    thrum::sleep_for(1s);
-    CHECK(server.try_read(std::span<char>(buffer)) == 0);
-  });
+IN_BUBBLE("in a fake net try_read and try_write do not wait") {
+  fake_pair pair;
+  auto [client, server] = pair.connect();
+  CHECK_FALSE(server.try_read(std::span<char>()));
+  const std::string text(100'000, 'x');
+  const auto begin = thrum::testing::now();
+  std::size_t sent = 0;
+  while (const auto n = client.try_write(std::string_view(text).substr(sent))) {
+    sent += *n;
+  }
+  CHECK(sent == 65'536);
+  CHECK(passed_since(begin) == 0ns);
+  thrum::sleep_for(1s);
+  std::string buffer(text.size(), '\0');
+  std::size_t came = 0;
+  while (const auto n = server.try_read(std::span<char>(buffer))) {
+    came += *n;
+  }
+  CHECK(came == sent);
+  client.close();
+  std::error_code error;
+  CHECK_FALSE(client.try_write(text, error));
+  CHECK(error == std::errc::operation_canceled);
+  thrum::sleep_for(1s);
+  CHECK(server.try_read(std::span<char>(buffer)) == 0);
 }
 
-TEST_CASE("io::copy copies between connections of a fake net") {
-  bubble([] {
-    const std::string text(300'000, 'c');
-    fake_pair pair;
-    auto [first, first_end] = pair.connect();
-    auto [second, second_end] = pair.connect();
-    auto writer = thrum::spawn([&text, &c = first] {
-      c.write(text);
-      c.close_write();
-    });
-    auto between = thrum::spawn([&from = first_end, &to = second] {
-      const std::uint64_t copied = thrum::io::copy(from, to);
-      to.close_write();
-      return copied;
-    });
-    CHECK(second_end.read_all() == text);
-    CHECK(between.join() == text.size());
-    writer.join();
+IN_BUBBLE("io::copy copies between connections of a fake net") {
+  const std::string text(300'000, 'c');
+  fake_pair pair;
+  auto [first, first_end] = pair.connect();
+  auto [second, second_end] = pair.connect();
+  auto writer = thrum::spawn([&text, &c = first] {
+    c.write(text);
+    c.close_write();
   });
+  auto between = thrum::spawn([&from = first_end, &to = second] {
+    const std::uint64_t copied = thrum::io::copy(from, to);
+    to.close_write();
+    return copied;
+  });
+  CHECK(second_end.read_all() == text);
+  CHECK(between.join() == text.size());
+  writer.join();
 }
 
-TEST_CASE("in a fake net several pieces are written as one and read by one call") {
-  bubble([] {
-    fake_pair pair;
-    auto [client, server] = pair.connect();
-    const std::string_view head = "head ";
-    const std::string_view body = "body";
-    const std::array pieces = {std::as_bytes(std::span(head)), std::as_bytes(std::span(body))};
-    CHECK(client.write_v(pieces) == 9);
-    thrum::sleep_for(1s);
-    std::array<std::byte, 20> buffer{};
-    const std::array room = {std::span<std::byte>(), std::span<std::byte>(buffer)};
-    CHECK(server.read_v(room) == 9);
-    client.close();
-    CHECK(server.read_v(room) == 0);
-  });
+IN_BUBBLE("in a fake net several pieces are written as one and read by one call") {
+  fake_pair pair;
+  auto [client, server] = pair.connect();
+  const std::string_view head = "head ";
+  const std::string_view body = "body";
+  const std::array pieces = {std::as_bytes(std::span(head)), std::as_bytes(std::span(body))};
+  CHECK(client.write_v(pieces) == 9);
+  thrum::sleep_for(1s);
+  std::array<std::byte, 20> buffer{};
+  const std::array room = {std::span<std::byte>(), std::span<std::byte>(buffer)};
+  CHECK(server.read_v(room) == 9);
+  client.close();
+  CHECK(server.read_v(room) == 0);
 }
 
-TEST_CASE(
+IN_BUBBLE(
     "a name with two addresses in a fake net is dialled as RFC 8305 says, and leaves nothing") {
-  bubble([] {
-    fake_net network;
-    network.add_host("old", "10.0.0.2");
-    network.add_host("new", "10.0.0.3", "2001:db8::3");
-    net::listener listener = net::listener::listen("10.0.0.3:80");
-    CHECK(net::resolve("new:http") ==
-          std::vector{net::endpoint("[2001:db8::3]:80"), net::endpoint("10.0.0.3:80")});
-    network.add_host("both", "10.0.0.4", "2001:db8::4");
-    net::listener v4 = net::listener::listen("10.0.0.4:80");
-    network.cut("localhost", "2001:db8::5");
-    const net::endpoint all[] = {net::endpoint("[2001:db8::5]:80"), net::endpoint("10.0.0.4:80")};
-    const auto begin = thrum::testing::now();
-    net::conn made = net::dial(std::span(all));
-    CHECK(made.remote() == all[1]);
-    CHECK(passed_since(begin) == 250ms);
-  });
+  fake_net network;
+  network.add_host("old", "10.0.0.2");
+  network.add_host("new", "10.0.0.3", "2001:db8::3");
+  net::listener listener = net::listener::listen("10.0.0.3:80");
+  CHECK(net::resolve("new:http") ==
+        std::vector{net::endpoint("[2001:db8::3]:80"), net::endpoint("10.0.0.3:80")});
+  network.add_host("both", "10.0.0.4", "2001:db8::4");
+  net::listener v4 = net::listener::listen("10.0.0.4:80");
+  network.cut("localhost", "2001:db8::5");
+  const net::endpoint all[] = {net::endpoint("[2001:db8::5]:80"), net::endpoint("10.0.0.4:80")};
+  const auto begin = thrum::testing::now();
+  net::conn made = net::dial(std::span(all));
+  CHECK(made.remote() == all[1]);
+  CHECK(passed_since(begin) == 250ms);
 }
 
-TEST_CASE(
+IN_BUBBLE(
     "an address in a fake net is bound once, and others than those that it meant do not reach it") {
-  bubble([] {
-    fake_net network;
-    network.add_host("a", "10.0.0.1");
-    network.add_host("b", "10.0.0.2");
-    net::listener on_a = network.on("a", [] { return net::listener::listen("127.0.0.1:80"); });
-    net::listener on_b = network.on("b", [] { return net::listener::listen("127.0.0.1:80"); });
-    std::error_code error;
-    network.on("a", [&] { net::listener::listen(net::endpoint("[::]:80"), {}, error); });
-    CHECK(error == std::errc::address_in_use);
-    net::dial("10.0.0.1:80", 0s, error);
-    CHECK(error == std::errc::connection_refused);
-    net::dial("127.0.0.1:80", 0s, error);
-    CHECK(error == std::errc::connection_refused);
-    network.on("a", [&] { CHECK(net::dial("127.0.0.1:80").remote().port() == 80); });
-    net::listener::listen(net::endpoint(), {}, error);
-    CHECK(error == std::errc::destination_address_required);
-  });
+  fake_net network;
+  network.add_host("a", "10.0.0.1");
+  network.add_host("b", "10.0.0.2");
+  net::listener on_a = network.on("a", [] { return net::listener::listen("127.0.0.1:80"); });
+  net::listener on_b = network.on("b", [] { return net::listener::listen("127.0.0.1:80"); });
+  std::error_code error;
+  network.on("a", [&] { net::listener::listen(net::endpoint("[::]:80"), {}, error); });
+  CHECK(error == std::errc::address_in_use);
+  net::dial("10.0.0.1:80", 0s, error);
+  CHECK(error == std::errc::connection_refused);
+  net::dial("127.0.0.1:80", 0s, error);
+  CHECK(error == std::errc::connection_refused);
+  network.on("a", [&] { CHECK(net::dial("127.0.0.1:80").remote().port() == 80); });
+  net::listener::listen(net::endpoint(), {}, error);
+  CHECK(error == std::errc::destination_address_required);
 }
 
-TEST_CASE("goroutines of a fake net are on the host that they were started on") {
-  bubble([] {
-    fake_pair pair;
-    pair.network.add_host("client", "10.0.0.7");
-    thrum::chan<std::string> from(1);
-    pair.network.go("client", [from] {
-      net::conn there = net::dial("10.0.0.1:80");
-      from.send(there.local().address());
-    });
-    CHECK(pair.listener.accept().remote().address() == "10.0.0.7");
-    CHECK(from.recv().value() == "10.0.0.7");
-    thrum::testing::wait();
+IN_BUBBLE("goroutines of a fake net are on the host that they were started on") {
+  fake_pair pair;
+  pair.network.add_host("client", "10.0.0.7");
+  thrum::chan<std::string> from(1);
+  pair.network.go("client", [from] {
+    net::conn there = net::dial("10.0.0.1:80");
+    from.send(there.local().address());
   });
+  CHECK(pair.listener.accept().remote().address() == "10.0.0.7");
+  CHECK(from.recv().value() == "10.0.0.7");
+  thrum::testing::wait();
 }
 
-TEST_CASE("a fake net may be gone before what was started in it has ended, or begun") {
-  bubble([] {
-    std::optional<fake_net> net(std::in_place);
-    net->add_host("a", "10.0.0.1");
-    thrum::latch told(1);
-    thrum::wait_group group;
-    group.add(2);
-    net->go("a", [&] {
-      told.count_down();
-      thrum::this_goroutine::yield();
-      group.done();
-    });
-    told.wait();
-    net->go("a", [&] { group.done(); });
-    net.reset();
-    group.wait();
-    CHECK_FALSE(net);
+IN_BUBBLE("a fake net may be gone before what was started in it has ended, or begun") {
+  std::optional<fake_net> net(std::in_place);
+  net->add_host("a", "10.0.0.1");
+  thrum::latch told(1);
+  thrum::wait_group group;
+  group.add(2);
+  net->go("a", [&] {
+    told.count_down();
+    thrum::this_goroutine::yield();
+    group.done();
   });
+  told.wait();
+  net->go("a", [&] { group.done(); });
+  net.reset();
+  group.wait();
+  CHECK_FALSE(net);
 }
 
 TEST_CASE("a try of a dial may begin when the dial has ended, and its fake net is gone") {
@@ -290,57 +248,53 @@ TEST_CASE("a fake net works with several processors") {
   });
 }
 
-TEST_CASE(
+IN_BUBBLE(
     "in a fake net the deadline of a context ends each call that waits, and nothing is lost") {
-  bubble([] {
-    fake_pair pair;
-    const auto is_stopped = [](auto call) {
-      const thrum::time_point begin = thrum::testing::now();
-      std::error_code error;
-      call(thrum::context().with_timeout(1h), error);
-      return error == std::errc::operation_canceled && passed_since(begin) == 1h;
-    };
-    CHECK(is_stopped(
-        [&](const auto& stop, std::error_code& error) { pair.listener.accept(stop, error); }));
-    auto [client, server] = pair.connect();
-    net::conn& one = client;
-    net::conn& other = server;
-    char buffer[4];
-    CHECK(is_stopped(
-        [&](const auto& stop, std::error_code& error) { one.read(buffer, stop, error); }));
-    CHECK(is_stopped(
-        [&](const auto& stop, std::error_code& error) { one.wait_readable(stop, error); }));
-    const std::string much(std::size_t{1} << 22, 'x');
-    std::size_t written = 0;
-    CHECK(is_stopped(
-        [&](const auto& stop, std::error_code& error) { written = one.write(much, stop, error); }));
-    CHECK(text_of(other, written).size() == written);
-    auto socket = net::udp_socket::bind("192.0.2.1:53");
-    CHECK(is_stopped(
-        [&](const auto& stop, std::error_code& error) { socket.recv_from(buffer, stop, error); }));
-    socket.send_to("abc", socket.local());
-    CHECK(socket.recv_from(buffer, thrum::context().with_timeout(1h)).size == 3);
-  });
+  fake_pair pair;
+  const auto is_stopped = [](auto call) {
+    const thrum::time_point begin = thrum::testing::now();
+    std::error_code error;
+    call(thrum::context().with_timeout(1h), error);
+    return error == std::errc::operation_canceled && passed_since(begin) == 1h;
+  };
+  CHECK(is_stopped(
+      [&](const auto& stop, std::error_code& error) { pair.listener.accept(stop, error); }));
+  auto [client, server] = pair.connect();
+  net::conn& one = client;
+  net::conn& other = server;
+  char buffer[4];
+  CHECK(
+      is_stopped([&](const auto& stop, std::error_code& error) { one.read(buffer, stop, error); }));
+  CHECK(is_stopped(
+      [&](const auto& stop, std::error_code& error) { one.wait_readable(stop, error); }));
+  const std::string much(std::size_t{1} << 22, 'x');
+  std::size_t written = 0;
+  CHECK(is_stopped(
+      [&](const auto& stop, std::error_code& error) { written = one.write(much, stop, error); }));
+  CHECK(text_of(other, written).size() == written);
+  auto socket = net::udp_socket::bind("192.0.2.1:53");
+  CHECK(is_stopped(
+      [&](const auto& stop, std::error_code& error) { socket.recv_from(buffer, stop, error); }));
+  socket.send_to("abc", socket.local());
+  CHECK(socket.recv_from(buffer, thrum::context().with_timeout(1h)).size == 3);
 }
 
-TEST_CASE("in a fake net a dial that nobody answers is stopped by a request") {
-  bubble([] {
-    fake_pair pair;
-    pair.network.cut("localhost", "server");
-    for (const char* const where : {"10.0.0.1:80", "server:80"}) {
-      std::stop_source source = support::new_source();
-      auto requester = thrum::spawn([&] {
-        thrum::sleep_for(5s);
-        source.request_stop();
-      });
-      const thrum::time_point begin = thrum::testing::now();
-      std::error_code error;
-      CHECK_FALSE(net::dial(where, source.get_token(), error));
-      CHECK(error == std::errc::operation_canceled);
-      CHECK(passed_since(begin) == 5s);
-      requester.join();
-    }
-  });
+IN_BUBBLE("in a fake net a dial that nobody answers is stopped by a request") {
+  fake_pair pair;
+  pair.network.cut("localhost", "server");
+  for (const char* const where : {"10.0.0.1:80", "server:80"}) {
+    std::stop_source source = support::new_source();
+    auto requester = thrum::spawn([&] {
+      thrum::sleep_for(5s);
+      source.request_stop();
+    });
+    const thrum::time_point begin = thrum::testing::now();
+    std::error_code error;
+    CHECK_FALSE(net::dial(where, source.get_token(), error));
+    CHECK(error == std::errc::operation_canceled);
+    CHECK(passed_since(begin) == 5s);
+    requester.join();
+  }
 }
 
 namespace {
@@ -370,59 +324,55 @@ std::vector<int> arrived_of(int n, const thrum::testing::fake_link& link, std::u
 
 }  // namespace
 
-TEST_CASE(
+IN_BUBBLE(
     "datagrams in a fake net arrive whole, cut off where the buffer is small, from their sender") {
-  bubble([] {
-    const fake_net network({.link = {.latency = 30ms}});
-    net::udp_socket server = net::udp_socket::bind("10.0.0.1:53");
-    net::udp_socket client = net::udp_socket::connect("10.0.0.1:53");
-    CHECK(client.remote() == server.local());
-    const auto begin = thrum::testing::now();
-    CHECK(client.send("question") == 8);
-    CHECK(passed_since(begin) == 0s);
-    char buffer[4];
-    const net::udp_socket::datagram got = server.recv_from(buffer);
-    CHECK(passed_since(begin) == 30ms);
-    CHECK(got.size == 4);
-    CHECK(got.cut_off);
-    CHECK(got.from == client.local());
-    server.send_to("a", got.from);
-    server.send_to("", got.from);
-    CHECK(client.recv(buffer) == 1);
-    CHECK(client.recv(buffer) == 0);
-    net::udp_socket stranger = net::udp_socket::bind(":0");
-    stranger.send_to("x", client.local());
-    client.set_read_deadline(thrum::testing::now() + 1s);
-    CHECK(error_of([&] { client.recv(buffer); }) == thrum::errc::deadline_exceeded);
-    CHECK(error_of([&] { stranger.send("x"); }) == std::errc::destination_address_required);
-    const std::string much(65'508, 'x');
-    CHECK(error_of([&] { client.send(much); }) == std::errc::message_size);
-    client.set_write_deadline(thrum::testing::now());
-    CHECK(error_of([&] { client.send("x"); }) == thrum::errc::deadline_exceeded);
-    client.close();
-    CHECK(error_of([&] { client.send("x"); }) == std::errc::operation_canceled);
-    CHECK(error_of([&] { client.recv(buffer); }) == std::errc::operation_canceled);
-  });
+  const fake_net network({.link = {.latency = 30ms}});
+  net::udp_socket server = net::udp_socket::bind("10.0.0.1:53");
+  net::udp_socket client = net::udp_socket::connect("10.0.0.1:53");
+  CHECK(client.remote() == server.local());
+  const auto begin = thrum::testing::now();
+  CHECK(client.send("question") == 8);
+  CHECK(passed_since(begin) == 0s);
+  char buffer[4];
+  const net::udp_socket::datagram got = server.recv_from(buffer);
+  CHECK(passed_since(begin) == 30ms);
+  CHECK(got.size == 4);
+  CHECK(got.cut_off);
+  CHECK(got.from == client.local());
+  server.send_to("a", got.from);
+  server.send_to("", got.from);
+  CHECK(client.recv(buffer) == 1);
+  CHECK(client.recv(buffer) == 0);
+  net::udp_socket stranger = net::udp_socket::bind(":0");
+  stranger.send_to("x", client.local());
+  client.set_read_deadline(thrum::testing::now() + 1s);
+  CHECK(error_of([&] { client.recv(buffer); }) == thrum::errc::deadline_exceeded);
+  CHECK(error_of([&] { stranger.send("x"); }) == std::errc::destination_address_required);
+  const std::string much(65'508, 'x');
+  CHECK(error_of([&] { client.send(much); }) == std::errc::message_size);
+  client.set_write_deadline(thrum::testing::now());
+  CHECK(error_of([&] { client.send("x"); }) == thrum::errc::deadline_exceeded);
+  client.close();
+  CHECK(error_of([&] { client.send("x"); }) == std::errc::operation_canceled);
+  CHECK(error_of([&] { client.recv(buffer); }) == std::errc::operation_canceled);
 }
 
-TEST_CASE("several datagrams in a fake net are sent and received by one call") {
-  bubble([] {
-    const fake_net network;
-    net::udp_socket server = net::udp_socket::bind("10.0.0.1:53");
-    net::udp_socket client = net::udp_socket::connect("10.0.0.1:53");
-    const std::string_view texts[] = {"a", "bc"};
-    const net::udp_socket::outgoing out[] = {{std::as_bytes(std::span(texts[0]))},
-                                             {std::as_bytes(std::span(texts[1]))}};
-    CHECK(client.send_many(out) == 2);
-    std::byte room[3][8];
-    net::udp_socket::incoming in[] = {{room[0]}, {room[1]}, {room[2]}};
-    CHECK(server.recv_many(in) == 2);
-    CHECK(in[0].result.size == 1);
-    CHECK(in[1].result.size == 2);
-    CHECK(in[1].result.from == client.local());
-    server.close();
-    CHECK(error_of([&] { server.recv_many(in); }) == std::errc::operation_canceled);
-  });
+IN_BUBBLE("several datagrams in a fake net are sent and received by one call") {
+  const fake_net network;
+  net::udp_socket server = net::udp_socket::bind("10.0.0.1:53");
+  net::udp_socket client = net::udp_socket::connect("10.0.0.1:53");
+  const std::string_view texts[] = {"a", "bc"};
+  const net::udp_socket::outgoing out[] = {{std::as_bytes(std::span(texts[0]))},
+                                           {std::as_bytes(std::span(texts[1]))}};
+  CHECK(client.send_many(out) == 2);
+  std::byte room[3][8];
+  net::udp_socket::incoming in[] = {{room[0]}, {room[1]}, {room[2]}};
+  CHECK(server.recv_many(in) == 2);
+  CHECK(in[0].result.size == 1);
+  CHECK(in[1].result.size == 2);
+  CHECK(in[1].result.from == client.local());
+  server.close();
+  CHECK(error_of([&] { server.recv_many(in); }) == std::errc::operation_canceled);
 }
 
 TEST_CASE("datagrams in a fake net are lost, doubled and reordered as its link says, by its seed") {
@@ -450,21 +400,19 @@ TEST_CASE("datagrams in a fake net are lost, doubled and reordered as its link s
   CHECK(jittered != in_order);
 }
 
-TEST_CASE(
+IN_BUBBLE(
     "a datagram in a fake net goes to who is bound when it arrives, and is lost with its link") {
-  bubble([] {
-    fake_net network({.link = {.latency = 10ms}});
-    net::udp_socket client = net::udp_socket::bind(":0");
-    const net::endpoint there("10.0.0.1:53");
-    client.send_to("early", there);
-    net::udp_socket server = net::udp_socket::bind(there);
-    char buffer[16];
-    CHECK(server.recv(buffer) == 5);
-    client.send_to("lost", there);
-    network.cut("localhost", "10.0.0.1");
-    network.heal();
-    client.send_to("x", there);
-    CHECK(server.recv(buffer) == 1);
-    CHECK(network.stats().lost == 1);
-  });
+  fake_net network({.link = {.latency = 10ms}});
+  net::udp_socket client = net::udp_socket::bind(":0");
+  const net::endpoint there("10.0.0.1:53");
+  client.send_to("early", there);
+  net::udp_socket server = net::udp_socket::bind(there);
+  char buffer[16];
+  CHECK(server.recv(buffer) == 5);
+  client.send_to("lost", there);
+  network.cut("localhost", "10.0.0.1");
+  network.heal();
+  client.send_to("x", there);
+  CHECK(server.recv(buffer) == 1);
+  CHECK(network.stats().lost == 1);
 }

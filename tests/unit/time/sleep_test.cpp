@@ -5,60 +5,42 @@
 
 #include <thrum/testing/bubble.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
 #include <ratio>
-#include <thread>
-#include <vector>
 
-using namespace std::chrono_literals;
 using std::chrono::steady_clock;
-using support::scaled;
-using support::with_runtime;
 
-TEST_CASE("a sleep is never shorter than asked for") {
-  with_runtime([] {
-    for (const auto time : {1us, 50us, 999us, 1000us, 3000us, 12000us}) {
-      const auto begin = steady_clock::now();
-      thrum::sleep_for(time);
-      REQUIRE(steady_clock::now() - begin >= time);
-      const auto end = steady_clock::now() + time;
-      thrum::sleep_until(end);
-      REQUIRE(steady_clock::now() >= end);
-    }
-  });
+IN_RUNTIME("a sleep is never shorter than asked for") {
+  for (const auto time : {1us, 50us, 999us, 1000us, 3000us, 12000us}) {
+    const auto begin = steady_clock::now();
+    thrum::sleep_for(time);
+    REQUIRE(steady_clock::now() - begin >= time);
+    const auto end = steady_clock::now() + time;
+    thrum::sleep_until(end);
+    REQUIRE(steady_clock::now() >= end);
+  }
 }
 
-TEST_CASE("a sleep of no time or less returns, and so does one until the past") {
-  with_runtime([] {
-    const auto begin = steady_clock::now();
-    thrum::sleep_for(0s);
-    thrum::sleep_for(-1h);
-    thrum::sleep_for(std::chrono::nanoseconds::min());
-    thrum::sleep_until(begin - 1h);
-    thrum::sleep_until(steady_clock::time_point::min());
-    thrum::sleep_until(std::chrono::system_clock::now() - 1h);
-    CHECK(steady_clock::now() - begin < support::long_time);
-  });
+IN_RUNTIME("a sleep of no time or less returns, and so does one until the past") {
+  const auto begin = steady_clock::now();
+  thrum::sleep_for(0s);
+  thrum::sleep_for(-1h);
+  thrum::sleep_for(std::chrono::nanoseconds::min());
+  thrum::sleep_until(begin - 1h);
+  thrum::sleep_until(steady_clock::time_point::min());
+  thrum::sleep_until(std::chrono::system_clock::now() - 1h);
+  CHECK(steady_clock::now() - begin < support::long_time);
 }
 
-TEST_CASE("durations and clocks of every kind can be slept by") {
-  with_runtime([] {
-    const auto begin = steady_clock::now();
-    thrum::sleep_for(std::chrono::duration<double>(0.001));
-    thrum::sleep_for(std::chrono::duration<int, std::micro>(1'000));
-    thrum::sleep_until(std::chrono::system_clock::now() + 1ms);
-    thrum::sleep_until(
-        std::chrono::time_point_cast<std::chrono::milliseconds>(steady_clock::now() + 2ms));
-    CHECK(steady_clock::now() - begin >= 3ms);
-  });
+IN_RUNTIME("durations and clocks of every kind can be slept by") {
+  const auto begin = steady_clock::now();
+  thrum::sleep_for(std::chrono::duration<double>(0.001));
+  thrum::sleep_for(std::chrono::duration<int, std::micro>(1'000));
+  thrum::sleep_until(std::chrono::system_clock::now() + 1ms);
+  thrum::sleep_until(
+      std::chrono::time_point_cast<std::chrono::milliseconds>(steady_clock::now() + 2ms));
+  CHECK(steady_clock::now() - begin >= 3ms);
 }
 
 TEST_CASE("a time too long to be counted is for ever, and stop ends it") {
@@ -83,113 +65,103 @@ TEST_CASE("a time too long to be counted is for ever, and stop ends it") {
   CHECK(went_on == 0);
 }
 
-TEST_CASE("sleepers wake in the order of their deadlines, whatever the order they began in") {
-  thrum::testing::bubble([] {
-    constexpr int n = 10;
-    std::vector<int> order;
-    thrum::wait_group group;
-    const auto begin = thrum::testing::now() + 2ms;
-    for (int i = 0; i != n; ++i) {
-      const int place = i * 7 % n;
-      group.go([&, place] {
-        thrum::sleep_until(begin + place * 1ms);
-        order.push_back(place);
-      });
-    }
-    group.wait();
-    CHECK(order == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
-  });
+IN_BUBBLE("sleepers wake in the order of their deadlines, whatever the order they began in") {
+  constexpr int n = 10;
+  std::vector<int> order;
+  thrum::wait_group group;
+  const auto begin = thrum::testing::now() + 2ms;
+  for (int i = 0; i != n; ++i) {
+    const int place = i * 7 % n;
+    group.go([&, place] {
+      thrum::sleep_until(begin + place * 1ms);
+      order.push_back(place);
+    });
+  }
+  group.wait();
+  CHECK(order == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
 }
 
-TEST_CASE("a sleeper wakes beside goroutines that only yield to each other") {
-  with_runtime([] {
-    std::atomic<bool> stop{false};
-    std::atomic<int> turns{0};
-    thrum::wait_group group;
-    for (unsigned i = 0; i != 2 * thrum::stats().procs; ++i) {
-      group.go([&] {
-        while (!stop) {
-          ++turns;
-          thrum::this_goroutine::yield();
-        }
-      });
-    }
-    for (int i = 0; i != 5; ++i) {
-      const auto due = std::chrono::steady_clock::now() + 1ms;
-      thrum::sleep_for(1ms);
-      CHECK(std::chrono::steady_clock::now() >= due);
-      CHECK(thrum::stats().goroutines == 1 + 2 * thrum::stats().procs);
-    }
-    CHECK(support::eventually([&] { return turns > 0; }));  // a sleeper leaves its thread to them
-    stop = true;
-    group.wait();
-  });
+IN_RUNTIME("a sleeper wakes beside goroutines that only yield to each other") {
+  std::atomic<bool> stop{false};
+  std::atomic<int> turns{0};
+  thrum::wait_group group;
+  for (unsigned i = 0; i != 2 * thrum::stats().procs; ++i) {
+    group.go([&] {
+      while (!stop) {
+        ++turns;
+        thrum::this_goroutine::yield();
+      }
+    });
+  }
+  for (int i = 0; i != 5; ++i) {
+    const auto due = std::chrono::steady_clock::now() + 1ms;
+    thrum::sleep_for(1ms);
+    CHECK(std::chrono::steady_clock::now() >= due);
+    CHECK(thrum::stats().goroutines == 1 + 2 * thrum::stats().procs);
+  }
+  CHECK(support::eventually([&] { return turns > 0; }));  // a sleeper leaves its thread to them
+  stop = true;
+  group.wait();
 }
 
-TEST_CASE("a sleeper wakes beside pairs that only wake each other") {
-  with_runtime([] {
-    std::atomic<bool> stop{false};
-    thrum::wait_group group;
-    for (unsigned i = 0; i != thrum::stats().procs + 1; ++i) {
-      thrum::chan<int> there(0);
-      thrum::chan<int> back(0);
-      group.go([&, there, back]() mutable {
-        while (!stop) {
-          there.send(1);
-          back.recv();
-        }
-        there.close();
-      });
-      group.go([there, back]() mutable {
-        for (const int ball : there) {
-          back.send(ball);
-        }
-      });
-    }
-    for (int i = 0; i != 5; ++i) {
-      const auto due = std::chrono::steady_clock::now() + 1ms;
-      thrum::sleep_for(1ms);
-      CHECK(std::chrono::steady_clock::now() >= due);
-      CHECK(thrum::stats().goroutines == 1 + 2 * (thrum::stats().procs + 1));
-    }
-    stop = true;
-    group.wait();
-  });
+IN_RUNTIME("a sleeper wakes beside pairs that only wake each other") {
+  std::atomic<bool> stop{false};
+  thrum::wait_group group;
+  for (unsigned i = 0; i != thrum::stats().procs + 1; ++i) {
+    thrum::chan<int> there(0);
+    thrum::chan<int> back(0);
+    group.go([&, there, back]() mutable {
+      while (!stop) {
+        there.send(1);
+        back.recv();
+      }
+      there.close();
+    });
+    group.go([there, back]() mutable {
+      for (const int ball : there) {
+        back.send(ball);
+      }
+    });
+  }
+  for (int i = 0; i != 5; ++i) {
+    const auto due = std::chrono::steady_clock::now() + 1ms;
+    thrum::sleep_for(1ms);
+    CHECK(std::chrono::steady_clock::now() >= due);
+    CHECK(thrum::stats().goroutines == 1 + 2 * (thrum::stats().procs + 1));
+  }
+  stop = true;
+  group.wait();
 }
 
-TEST_CASE("thousands of sleepers with random deadlines all wake, none too early") {
-  with_runtime([] {
-    const int n = support::live_goroutines(10'000);
-    std::atomic<int> early{0};
-    std::atomic<int> woken{0};
-    thrum::wait_group group;
-    for (int i = 0; i != n; ++i) {
-      group.go([&, i] {
-        for (int round = 0; round != 3; ++round) {
-          const std::chrono::microseconds time((i * 7'919 + round * 104'729) % 20'000);
-          const auto begin = steady_clock::now();
-          thrum::sleep_for(time);
-          early += steady_clock::now() - begin < time ? 1 : 0;
-        }
-        ++woken;
-      });
-    }
-    group.wait();
-    CHECK(early == 0);
-    CHECK(woken == n);
-  });
+IN_RUNTIME("thousands of sleepers with random deadlines all wake, none too early") {
+  const int n = support::live_goroutines(10'000);
+  std::atomic<int> early{0};
+  std::atomic<int> woken{0};
+  thrum::wait_group group;
+  for (int i = 0; i != n; ++i) {
+    group.go([&, i] {
+      for (int round = 0; round != 3; ++round) {
+        const std::chrono::microseconds time((i * 7'919 + round * 104'729) % 20'000);
+        const auto begin = steady_clock::now();
+        thrum::sleep_for(time);
+        early += steady_clock::now() - begin < time ? 1 : 0;
+      }
+      ++woken;
+    });
+  }
+  group.wait();
+  CHECK(early == 0);
+  CHECK(woken == n);
 }
 
-TEST_CASE("a shorter sleep that begins later is not held up by a longer one") {
-  with_runtime([] {
-    const int rounds = scaled(50, 10);
-    for (int i = 0; i != rounds; ++i) {
-      thrum::go([] { thrum::sleep_for(1h); });
-      thrum::sleep_for(100us);  // all sleep for the hour when this shorter sleep begins
-    }
-    // All of the long ones sleep on, or have not begun.
-    CHECK(thrum::stats().goroutines == static_cast<std::uint64_t>(rounds) + 1);
-  });
+IN_RUNTIME("a shorter sleep that begins later is not held up by a longer one") {
+  const int rounds = scaled(50, 10);
+  for (int i = 0; i != rounds; ++i) {
+    thrum::go([] { thrum::sleep_for(1h); });
+    thrum::sleep_for(100us);  // all sleep for the hour when this shorter sleep begins
+  }
+  // All of the long ones sleep on, or have not begun.
+  CHECK(thrum::stats().goroutines == static_cast<std::uint64_t>(rounds) + 1);
 }
 
 TEST_CASE("foreign threads sleep as threads, beside goroutines") {

@@ -5,15 +5,8 @@
 
 #include <thrum/io/whole_file.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/folder.hpp"
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "support/test.hpp"
 
 #include <sys/stat.h>
 #include <sys/xattr.h>

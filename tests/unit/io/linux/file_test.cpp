@@ -3,22 +3,11 @@
 //
 // A file that Linux opens anew by the number that it has already.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <span>
-#include <string>
-#include <system_error>
+#include "support/test.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-using support::error_of;
-using support::with_runtime;
 using thrum::io::file;
 
 TEST_CASE("standard input that is opened anew can be closed under its reader") {

@@ -3,31 +3,17 @@
 //
 // What a child inherits that is started while another thread opens something.
 
-#include <thrum.hpp>
-#include <thrum/io/directory.hpp>
-#include <thrum/io/file_watch.hpp>
-#include <thrum/io/pseudo_terminal.hpp>
-#include <thrum/io/temporary.hpp>
-#include <thrum/io_uring.hpp>
-
-#include "support/catch.hpp"
-#include "support/folder.hpp"
 #include "support/inheritable.hpp"
+#include "support/folder.hpp"
 #include "support/process.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <array>
 #include <csignal>
-#include <cstddef>
 #include <cstdio>
-#include <string>
-#include <system_error>
-#include <vector>
 
 #include <fcntl.h>
 
 using support::folder;
-using support::with_runtime;
 namespace io = thrum::io;
 namespace net = thrum::net;
 

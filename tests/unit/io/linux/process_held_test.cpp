@@ -5,29 +5,20 @@
 
 #include <thrum/detail/io/detached_children.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/debugger.hpp"
-#include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/shell.hpp"
 #include "support/system_ways.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdint>
 
 #include <signal.h>
 #include <unistd.h>
 
-using namespace std::chrono_literals;
 using support::debugger_of;
 using support::has_children;
 using support::shell;
-using support::with_runtime;
 using thrum::io::process;
 using thrum::io::redirect;
 

@@ -3,19 +3,12 @@
 //
 // What a process has of ours, as Linux tells it.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/process.hpp"
 #include "support/shell.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
-#include <cstddef>
 #include <filesystem>
-#include <span>
-#include <string>
-#include <system_error>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +16,6 @@
 
 using support::output_of;
 using support::shell;
-using support::with_runtime;
 using thrum::io::process;
 using thrum::io::redirect;
 

@@ -5,31 +5,16 @@
 
 #include <thrum/io/copy.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/nameless_file.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 namespace io = thrum::io;
-using support::with_runtime;
 
 namespace {
 
@@ -79,54 +64,50 @@ bool passes_through_copy(Feed& feed, From& from, To& to, Arrive& arrive, const s
 
 }  // namespace
 
-TEST_CASE("copy between connections and pipes passes on all of it, however much at a time") {
-  with_runtime([] {
-    const std::string bytes = bytes_to_splice(5'000'000);
-    {
-      support::conn_pair in = support::tcp_pair();
-      support::conn_pair out = support::tcp_pair();
-      CHECK(passes_through_copy(in.client, in.server, out.client, out.server, bytes));
-    }
-    {
-      support::conn_pair in = support::local_pair();
-      support::conn_pair out = support::local_pair();
-      CHECK(passes_through_copy(in.client, in.server, out.client, out.server, bytes));
-    }
-    {
-      io::pipe in;
-      support::conn_pair out = support::tcp_pair();
-      CHECK(passes_through_copy(in.writer(), in.reader(), out.client, out.server, bytes));
-    }
-    {
-      support::conn_pair in = support::tcp_pair();
-      io::pipe out;
-      CHECK(passes_through_copy(in.client, in.server, out.writer(), out.reader(), bytes));
-    }
-    {
-      io::pipe in;
-      io::pipe out;
-      CHECK(passes_through_copy(in.writer(), in.reader(), out.writer(), out.reader(), bytes));
-    }
-  });
-}
-
-TEST_CASE("copy moves bytes inside the kernel, once there are many, where the kernel can") {
-  with_runtime([] {
+IN_RUNTIME("copy between connections and pipes passes on all of it, however much at a time") {
+  const std::string bytes = bytes_to_splice(5'000'000);
+  {
     support::conn_pair in = support::tcp_pair();
     support::conn_pair out = support::tcp_pair();
-    auto copying = thrum::spawn([&] { return io::copy(in.server, out.client); });
-    // When it waits in a move, it has one pipe more. (Sockets of earlier tests may still be closed.)
-    const std::size_t before = open_pipes();
-    std::string read(std::size_t{1} << 20, '\0');
-    auto reading = thrum::spawn([&] { return out.server.read_full(read); });
-    in.client.write(bytes_to_splice(read.size()));
-    CHECK(reading.join() == read.size());
-    CHECK((read == bytes_to_splice(read.size())));
-    CHECK(open_pipes() == before + (thrum::os::has_splice ? 2 : 0));
-    in.client.close();
-    CHECK(copying.join() == read.size());
-    CHECK(open_pipes() == before);
-  });
+    CHECK(passes_through_copy(in.client, in.server, out.client, out.server, bytes));
+  }
+  {
+    support::conn_pair in = support::local_pair();
+    support::conn_pair out = support::local_pair();
+    CHECK(passes_through_copy(in.client, in.server, out.client, out.server, bytes));
+  }
+  {
+    io::pipe in;
+    support::conn_pair out = support::tcp_pair();
+    CHECK(passes_through_copy(in.writer(), in.reader(), out.client, out.server, bytes));
+  }
+  {
+    support::conn_pair in = support::tcp_pair();
+    io::pipe out;
+    CHECK(passes_through_copy(in.client, in.server, out.writer(), out.reader(), bytes));
+  }
+  {
+    io::pipe in;
+    io::pipe out;
+    CHECK(passes_through_copy(in.writer(), in.reader(), out.writer(), out.reader(), bytes));
+  }
+}
+
+IN_RUNTIME("copy moves bytes inside the kernel, once there are many, where the kernel can") {
+  support::conn_pair in = support::tcp_pair();
+  support::conn_pair out = support::tcp_pair();
+  auto copying = thrum::spawn([&] { return io::copy(in.server, out.client); });
+  // When it waits in a move, it has one pipe more. (Sockets of earlier tests may still be closed.)
+  const std::size_t before = open_pipes();
+  std::string read(std::size_t{1} << 20, '\0');
+  auto reading = thrum::spawn([&] { return out.server.read_full(read); });
+  in.client.write(bytes_to_splice(read.size()));
+  CHECK(reading.join() == read.size());
+  CHECK((read == bytes_to_splice(read.size())));
+  CHECK(open_pipes() == before + (thrum::os::has_splice ? 2 : 0));
+  in.client.close();
+  CHECK(copying.join() == read.size());
+  CHECK(open_pipes() == before);
 }
 
 TEST_CASE("of many long copies at once some get wide pipes, and all pass on what they read") {
@@ -163,130 +144,122 @@ TEST_CASE("of many long copies at once some get wide pipes, and all pass on what
   });
 }
 
-TEST_CASE("copy fails as reading or writing would, while it moves bytes") {
-  with_runtime([] {
-    const std::string bytes = bytes_to_splice(std::size_t{1} << 20);
-    const auto moving = [&](auto disturb) {
-      support::conn_pair in = support::tcp_pair();
-      support::conn_pair out = support::tcp_pair();
-      std::error_code error;
-      auto feeding = thrum::spawn([&] {
-        std::error_code over;
-        while (!over) {
-          in.client.write(bytes, over);
-        }
-      });
-      auto copying = thrum::spawn([&] {
-        io::copy(in.server, out.client, error);
-        in.server.close();
-        out.client.close();
-      });
-      std::string read(bytes.size(), '\0');
-      CHECK(out.server.read_full(read) == read.size());
-      disturb(in, out);
-      copying.join();
-      feeding.join();
-      return error;
-    };
-    CHECK(support::is_cancelled(
-        moving([](support::conn_pair&, support::conn_pair& out) { out.client.close(); })));
-    CHECK(support::is_cancelled(moving([](support::conn_pair& in, support::conn_pair& out) {
-      in.server.close();
-      std::error_code error;
-      out.server.read_all(error);  // until the copy has ended: it may wait for room
-    })));
-    CHECK(support::is_timeout(moving([](support::conn_pair&, support::conn_pair& out) {
-      out.client.set_write_deadline(support::steady::now());
-    })));
-    const std::error_code gone =
-        moving([](support::conn_pair&, support::conn_pair& out) { out.server.close(); });
-    CHECK((gone == std::errc::broken_pipe || gone == std::errc::connection_reset));  // no signal
-  });
-}
-
-TEST_CASE("copy to what cannot be moved to writes what it has moved so far, and goes on") {
-  with_runtime([] {
-    const std::string bytes = bytes_to_splice(300'000);
-    const int fd = support::open_nameless_file();
-    REQUIRE(fd >= 0);
-    const int kept = ::dup(fd);
-    // Opened for appending: the system refuses to move bytes to it.
-    ::fcntl(fd, F_SETFL, O_APPEND | O_NONBLOCK);
-    io::pipe_writer appends{io::descriptor(fd, "splice_test")};
-    support::conn_pair in = support::tcp_pair();
-    auto feeding = thrum::spawn([&] {
-      in.client.write(bytes);
-      in.client.close();
-    });
-    CHECK(io::copy(in.server, appends) == bytes.size());
-    feeding.join();
-    std::string read(bytes.size() + 1, '\0');
-    CHECK(::pread(kept, read.data(), read.size(), 0) == static_cast<ssize_t>(bytes.size()));
-    read.pop_back();
-    CHECK((read == bytes));
-    ::close(kept);
-  });
-}
-
-TEST_CASE("a stop ends a copy inside the kernel, and what was counted arrives") {
-  with_runtime([] {
+IN_RUNTIME("copy fails as reading or writing would, while it moves bytes") {
+  const std::string bytes = bytes_to_splice(std::size_t{1} << 20);
+  const auto moving = [&](auto disturb) {
     support::conn_pair in = support::tcp_pair();
     support::conn_pair out = support::tcp_pair();
-    std::stop_source stop;
+    std::error_code error;
     auto feeding = thrum::spawn([&] {
-      const std::string bytes = bytes_to_splice(1'000'000);
-      std::error_code closed;
-      while (!closed) {
-        in.client.write(bytes, closed);
+      std::error_code over;
+      while (!over) {
+        in.client.write(bytes, over);
       }
     });
     auto copying = thrum::spawn([&] {
-      std::error_code error;
-      const std::uint64_t n = io::copy(in.server, out.client, stop.get_token(), error);
-      out.client.close_write();
+      io::copy(in.server, out.client, error);
       in.server.close();
-      return std::pair(n, error);
+      out.client.close();
     });
-    thrum::sleep_for(std::chrono::milliseconds(20));  // until nothing more goes into `out`
-    stop.request_stop();
-    const auto [n, error] = copying.join();
-    CHECK(error == std::errc::operation_canceled);
-    CHECK(out.server.read_all().size() == n);
-    in.client.close();
+    std::string read(bytes.size(), '\0');
+    CHECK(out.server.read_full(read) == read.size());
+    disturb(in, out);
+    copying.join();
     feeding.join();
-  });
+    return error;
+  };
+  CHECK(support::is_cancelled(
+      moving([](support::conn_pair&, support::conn_pair& out) { out.client.close(); })));
+  CHECK(support::is_cancelled(moving([](support::conn_pair& in, support::conn_pair& out) {
+    in.server.close();
+    std::error_code error;
+    out.server.read_all(error);  // until the copy has ended: it may wait for room
+  })));
+  CHECK(support::is_timeout(moving([](support::conn_pair&, support::conn_pair& out) {
+    out.client.set_write_deadline(support::steady::now());
+  })));
+  const std::error_code gone =
+      moving([](support::conn_pair&, support::conn_pair& out) { out.server.close(); });
+  CHECK((gone == std::errc::broken_pipe || gone == std::errc::connection_reset));  // no signal
 }
 
-TEST_CASE("a stop ends a copy inside the kernel that never waits long") {
-  with_runtime([] {
-    support::conn_pair in = support::tcp_pair();
-    support::conn_pair out = support::tcp_pair();
-    std::stop_source stop;
-    auto feeding = thrum::spawn([&] {
-      const std::string bytes = bytes_to_splice(1'000'000);
-      std::error_code closed;
-      while (!closed) {
-        in.client.write(bytes, closed);
-      }
-    });
-    auto arriving = thrum::spawn([&] {
-      std::vector<std::byte> room(std::size_t{1} << 20);
-      std::uint64_t sum = 0;
-      while (const std::size_t n = out.server.read(std::span<std::byte>(room))) {
-        sum += n;
-        if (sum > 20'000'000) {
-          stop.request_stop();
-        }
-      }
-      return sum;
-    });
+IN_RUNTIME("copy to what cannot be moved to writes what it has moved so far, and goes on") {
+  const std::string bytes = bytes_to_splice(300'000);
+  const int fd = support::open_nameless_file();
+  REQUIRE(fd >= 0);
+  const int kept = ::dup(fd);
+  // Opened for appending: the system refuses to move bytes to it.
+  ::fcntl(fd, F_SETFL, O_APPEND | O_NONBLOCK);
+  io::pipe_writer appends{io::descriptor(fd, "splice_test")};
+  support::conn_pair in = support::tcp_pair();
+  auto feeding = thrum::spawn([&] {
+    in.client.write(bytes);
+    in.client.close();
+  });
+  CHECK(io::copy(in.server, appends) == bytes.size());
+  feeding.join();
+  std::string read(bytes.size() + 1, '\0');
+  CHECK(::pread(kept, read.data(), read.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  read.pop_back();
+  CHECK((read == bytes));
+  ::close(kept);
+}
+
+IN_RUNTIME("a stop ends a copy inside the kernel, and what was counted arrives") {
+  support::conn_pair in = support::tcp_pair();
+  support::conn_pair out = support::tcp_pair();
+  std::stop_source stop;
+  auto feeding = thrum::spawn([&] {
+    const std::string bytes = bytes_to_splice(1'000'000);
+    std::error_code closed;
+    while (!closed) {
+      in.client.write(bytes, closed);
+    }
+  });
+  auto copying = thrum::spawn([&] {
     std::error_code error;
     const std::uint64_t n = io::copy(in.server, out.client, stop.get_token(), error);
-    CHECK(error == std::errc::operation_canceled);
     out.client.close_write();
     in.server.close();
-    CHECK(arriving.join() == n);
-    in.client.close();
-    feeding.join();
+    return std::pair(n, error);
   });
+  thrum::sleep_for(std::chrono::milliseconds(20));  // until nothing more goes into `out`
+  stop.request_stop();
+  const auto [n, error] = copying.join();
+  CHECK(error == std::errc::operation_canceled);
+  CHECK(out.server.read_all().size() == n);
+  in.client.close();
+  feeding.join();
+}
+
+IN_RUNTIME("a stop ends a copy inside the kernel that never waits long") {
+  support::conn_pair in = support::tcp_pair();
+  support::conn_pair out = support::tcp_pair();
+  std::stop_source stop;
+  auto feeding = thrum::spawn([&] {
+    const std::string bytes = bytes_to_splice(1'000'000);
+    std::error_code closed;
+    while (!closed) {
+      in.client.write(bytes, closed);
+    }
+  });
+  auto arriving = thrum::spawn([&] {
+    std::vector<std::byte> room(std::size_t{1} << 20);
+    std::uint64_t sum = 0;
+    while (const std::size_t n = out.server.read(std::span<std::byte>(room))) {
+      sum += n;
+      if (sum > 20'000'000) {
+        stop.request_stop();
+      }
+    }
+    return sum;
+  });
+  std::error_code error;
+  const std::uint64_t n = io::copy(in.server, out.client, stop.get_token(), error);
+  CHECK(error == std::errc::operation_canceled);
+  out.client.close_write();
+  in.server.close();
+  CHECK(arriving.join() == n);
+  in.client.close();
+  feeding.join();
 }

@@ -5,59 +5,48 @@
 
 #include <thrum/io/directory.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/folder.hpp"
 #include "support/process.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 using support::folder;
-using support::with_runtime;
 namespace fs = std::filesystem;
 namespace io = thrum::io;
 
-TEST_CASE("a walk does not follow a link that has taken the place of a directory") {
-  with_runtime([] {
-    const folder here;
-    here.write("outside/secret", "x");
-    here.write("tree/a/inner/1", "x");
-    here.write("tree/b/2", "x");
-    io::directory_walk walk((here / "tree").string());
-    std::error_code error;
-    CHECK(walk.next(error)->name == "a");
-    SECTION("before it is read") {
-      fs::rename(here / "tree/a", here / "moved");
-      fs::create_directory_symlink("../outside", here / "tree/a");
-      const auto failed = walk.next(error);
-      CHECK(failed->name == "a");
-      CHECK(error == std::errc::not_a_directory);
-    }
-    SECTION("while what is in it is read") {
-      CHECK(walk.next(error)->name == "inner");
-      fs::rename(here / "tree/a", here / "moved");
-      fs::create_directory(here / "outside/inner");
-      here.write("outside/inner/secret", "x");
-      fs::create_directory_symlink("../outside", here / "tree/a");
-      CHECK(walk.next(error)->name == "1");
-      CHECK_FALSE(error);
-    }
-    CHECK(walk.next(error)->name == "b");
-    CHECK(walk.next(error)->name == "2");
-    CHECK_FALSE(walk.next(error));
+IN_RUNTIME("a walk does not follow a link that has taken the place of a directory") {
+  const folder here;
+  here.write("outside/secret", "x");
+  here.write("tree/a/inner/1", "x");
+  here.write("tree/b/2", "x");
+  io::directory_walk walk((here / "tree").string());
+  std::error_code error;
+  CHECK(walk.next(error)->name == "a");
+  SECTION("before it is read") {
+    fs::rename(here / "tree/a", here / "moved");
+    fs::create_directory_symlink("../outside", here / "tree/a");
+    const auto failed = walk.next(error);
+    CHECK(failed->name == "a");
+    CHECK(error == std::errc::not_a_directory);
+  }
+  SECTION("while what is in it is read") {
+    CHECK(walk.next(error)->name == "inner");
+    fs::rename(here / "tree/a", here / "moved");
+    fs::create_directory(here / "outside/inner");
+    here.write("outside/inner/secret", "x");
+    fs::create_directory_symlink("../outside", here / "tree/a");
+    CHECK(walk.next(error)->name == "1");
     CHECK_FALSE(error);
-  });
+  }
+  CHECK(walk.next(error)->name == "b");
+  CHECK(walk.next(error)->name == "2");
+  CHECK_FALSE(walk.next(error));
+  CHECK_FALSE(error);
 }
 
 TEST_CASE("a walk sees a tree that is deeper than a path is long, with a few descriptors") {

@@ -4,38 +4,17 @@
 // Process groups, more descriptors, terminals, and programs that do not want to end.
 #include <thrum/io/exec.hpp>
 
-#include <thrum.hpp>
-#include <thrum/io/pseudo_terminal.hpp>
-#include <thrum/io/temporary.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
 #include "support/system_ways.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <thread>
 #include <tuple>
-#include <vector>
 
 #include <signal.h>
 #include <unistd.h>
 
-using namespace std::chrono_literals;
-using support::error_of;
-using support::with_runtime;
 namespace io = thrum::io;
 
 namespace {
@@ -68,47 +47,43 @@ std::string line_from(io::pipe_reader& from) {
 
 }  // namespace
 
-TEST_CASE("a process group of its own gets a signal as a whole, and ends with its object") {
-  with_runtime([] {
-    for (const bool by_signal : {true, false}) {
-      std::optional<io::process> p =
-          io::process::spawn({"sh", "-c", "sleep 1000 & echo $!; wait"},
-                             {.out = io::redirect::pipe(), .new_group = true});
-      const std::int64_t grandchild = std::stoll(line_from(p->out()));
-      CHECK_FALSE(is_gone(grandchild));
-      CHECK(::getpgid(static_cast<::pid_t>(grandchild)) == p->pid());
-      if (by_signal) {
-        p->signal_group(SIGTERM);
-        CHECK(p->wait().signal == SIGTERM);
-        CHECK(error_of([&] { p->signal_group(SIGTERM); }) == std::errc::no_such_process);
-      } else {
-        p.reset();
-      }
-      char rest = 0;
-      if (by_signal) {
-        CHECK(p->out().read(std::span(&rest, 1)) == 0);  // nobody has it open any more
-      }
-      CHECK(support::eventually([&] { return is_gone(grandchild); }));
+IN_RUNTIME("a process group of its own gets a signal as a whole, and ends with its object") {
+  for (const bool by_signal : {true, false}) {
+    std::optional<io::process> p =
+        io::process::spawn({"sh", "-c", "sleep 1000 & echo $!; wait"},
+                           {.out = io::redirect::pipe(), .new_group = true});
+    const std::int64_t grandchild = std::stoll(line_from(p->out()));
+    CHECK_FALSE(is_gone(grandchild));
+    CHECK(::getpgid(static_cast<::pid_t>(grandchild)) == p->pid());
+    if (by_signal) {
+      p->signal_group(SIGTERM);
+      CHECK(p->wait().signal == SIGTERM);
+      CHECK(error_of([&] { p->signal_group(SIGTERM); }) == std::errc::no_such_process);
+    } else {
+      p.reset();
     }
-    io::process alone = io::process::spawn({"sh", "-c", "read x"}, {.in = io::redirect::pipe()});
-    CHECK(error_of([&] { alone.signal_group(SIGTERM); }) == std::errc::no_such_process);
-    CHECK(error_of([] { io::process().signal_group(SIGTERM); }) == std::errc::no_such_process);
-  });
+    char rest = 0;
+    if (by_signal) {
+      CHECK(p->out().read(std::span(&rest, 1)) == 0);  // nobody has it open any more
+    }
+    CHECK(support::eventually([&] { return is_gone(grandchild); }));
+  }
+  io::process alone = io::process::spawn({"sh", "-c", "read x"}, {.in = io::redirect::pipe()});
+  CHECK(error_of([&] { alone.signal_group(SIGTERM); }) == std::errc::no_such_process);
+  CHECK(error_of([] { io::process().signal_group(SIGTERM); }) == std::errc::no_such_process);
 }
 
-TEST_CASE("a program that does not want to end is asked, and ended after the grace") {
-  with_runtime([] {
-    io::process deaf =
-        io::process::spawn({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"},
-                           {.out = io::redirect::pipe()});
-    CHECK(line_from(deaf.out()) == "ready");
-    CHECK(deaf.stop(10ms).signal == SIGKILL);
-    io::process polite = io::process::spawn(
-        {"sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done"},
-        {.out = io::redirect::pipe()});
-    CHECK(line_from(polite.out()) == "ready");
-    CHECK(polite.stop(1min).code == 3);
-  });
+IN_RUNTIME("a program that does not want to end is asked, and ended after the grace") {
+  io::process deaf =
+      io::process::spawn({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"},
+                         {.out = io::redirect::pipe()});
+  CHECK(line_from(deaf.out()) == "ready");
+  CHECK(deaf.stop(10ms).signal == SIGKILL);
+  io::process polite = io::process::spawn(
+      {"sh", "-c", "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done"},
+      {.out = io::redirect::pipe()});
+  CHECK(line_from(polite.out()) == "ready");
+  CHECK(polite.stop(1min).code == 3);
 }
 
 TEST_CASE("exec at its deadline ends what the program has started, and returns what came") {
@@ -130,20 +105,18 @@ TEST_CASE("exec at its deadline ends what the program has started, and returns w
   with_runtime(check);
 }
 
-TEST_CASE("exec does not wait for ever for output that somebody keeps open") {
-  with_runtime([] {
-    const left_behind stays;
-    io::exec_options how;
-    how.deadline = std::chrono::steady_clock::now() + 500ms;
-    how.grace = 1ms;
-    std::error_code error;
-    const io::exec_result r = io::exec({"sh", "-c", stays.line()}, how, error);
-    if (r.status.code == 9) {
-      return;  // a system without that command
-    }
-    CHECK(error == thrum::errc::deadline_exceeded);
-    CHECK((r.output == "done\n" || r.output.empty()));
-  });
+IN_RUNTIME("exec does not wait for ever for output that somebody keeps open") {
+  const left_behind stays;
+  io::exec_options how;
+  how.deadline = std::chrono::steady_clock::now() + 500ms;
+  how.grace = 1ms;
+  std::error_code error;
+  const io::exec_result r = io::exec({"sh", "-c", stays.line()}, how, error);
+  if (r.status.code == 9) {
+    return;  // a system without that command
+  }
+  CHECK(error == thrum::errc::deadline_exceeded);
+  CHECK((r.output == "done\n" || r.output.empty()));
 }
 
 namespace {
@@ -180,33 +153,29 @@ TEST_CASE("exec without a deadline does not wait for what the program has left b
   with_runtime(check);
 }
 
-TEST_CASE("exec that has got too much does not wait for who holds the other stream") {
-  with_runtime([] {
-    std::error_code error;
-    const io::exec_result r = exec_leaving_behind(
-        "command -v setsid > /dev/null || exit 9; setsid sleep 300 > /dev/null & echo $! > \"$0\"; "
-        "while :; do echo 0123456789; done",
-        {.most_output = 4, .grace = 1ms}, error);
-    if (r.status.code == 9) {
-      return;  // a system without that command
-    }
-    CHECK(error == std::errc::message_size);
-    CHECK(r.output == "0123");
-  });
+IN_RUNTIME("exec that has got too much does not wait for who holds the other stream") {
+  std::error_code error;
+  const io::exec_result r = exec_leaving_behind(
+      "command -v setsid > /dev/null || exit 9; setsid sleep 300 > /dev/null & echo $! > \"$0\"; "
+      "while :; do echo 0123456789; done",
+      {.most_output = 4, .grace = 1ms}, error);
+  if (r.status.code == 9) {
+    return;  // a system without that command
+  }
+  CHECK(error == std::errc::message_size);
+  CHECK(r.output == "0123");
 }
 
-TEST_CASE("exec of a program that writes without end, and of one that does not read") {
-  with_runtime([] {
-    std::error_code error;
-    const io::exec_result r = io::exec({"sh", "-c", "while :; do echo 0123456789; done"},
-                                       {.most_output = 100'000}, error);
-    CHECK(error == std::errc::message_size);
-    CHECK(r.output.size() == 100'000);
-    const io::exec_result deaf = io::exec({"true"}, {.input = std::string(1'000'000, 'x')});
-    CHECK(deaf.status.success());
-    const io::exec_result cat = io::exec({"cat"}, {.input = std::string(1'000'000, 'x')});
-    CHECK(cat.output.size() == 1'000'000);
-  });
+IN_RUNTIME("exec of a program that writes without end, and of one that does not read") {
+  std::error_code error;
+  const io::exec_result r =
+      io::exec({"sh", "-c", "while :; do echo 0123456789; done"}, {.most_output = 100'000}, error);
+  CHECK(error == std::errc::message_size);
+  CHECK(r.output.size() == 100'000);
+  const io::exec_result deaf = io::exec({"true"}, {.input = std::string(1'000'000, 'x')});
+  CHECK(deaf.status.success());
+  const io::exec_result cat = io::exec({"cat"}, {.input = std::string(1'000'000, 'x')});
+  CHECK(cat.output.size() == 1'000'000);
 }
 
 TEST_CASE(
@@ -226,82 +195,75 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a child gets more descriptors from 3 on, in whatever order ours are") {
-  with_runtime([] {
-    io::pipe first;
-    io::pipe second;
-    const int a = first.reader().native_handle();
-    const int b = second.reader().native_handle();
-    first.write("first");
-    second.write("second");
-    first.close_write();
-    second.close_write();
-    for (const auto& [one, other, expected] :
-         {std::tuple(b, a, "second first"), std::tuple(a, b, " ")}) {
-      io::process p =
-          io::process::spawn({"sh", "-c", "printf '%s %s' \"$(cat <&3)\" \"$(cat <&4)\""},
-                             {.out = io::redirect::pipe(), .extra = {one, other}});
-      CHECK(p.out().read_all() == expected);
-      CHECK(p.wait().success());
-    }
-    std::error_code error;
-    io::process::spawn({"true"}, {.extra = {-1}}, error);
-    CHECK(error == std::errc::bad_file_descriptor);
-    io::process::spawn({"true"}, {.extra = std::vector<io::native_handle_type>(300, a)}, error);
-    CHECK(error == std::errc::too_many_files_open);
-  });
+IN_RUNTIME("a child gets more descriptors from 3 on, in whatever order ours are") {
+  io::pipe first;
+  io::pipe second;
+  const int a = first.reader().native_handle();
+  const int b = second.reader().native_handle();
+  first.write("first");
+  second.write("second");
+  first.close_write();
+  second.close_write();
+  for (const auto& [one, other, expected] :
+       {std::tuple(b, a, "second first"), std::tuple(a, b, " ")}) {
+    io::process p = io::process::spawn({"sh", "-c", "printf '%s %s' \"$(cat <&3)\" \"$(cat <&4)\""},
+                                       {.out = io::redirect::pipe(), .extra = {one, other}});
+    CHECK(p.out().read_all() == expected);
+    CHECK(p.wait().success());
+  }
+  std::error_code error;
+  io::process::spawn({"true"}, {.extra = {-1}}, error);
+  CHECK(error == std::errc::bad_file_descriptor);
+  io::process::spawn({"true"}, {.extra = std::vector<io::native_handle_type>(300, a)}, error);
+  CHECK(error == std::errc::too_many_files_open);
 }
 
-TEST_CASE("a child takes a pseudo-terminal for its terminal, of the size that it was given") {
-  with_runtime([] {
-    std::error_code error;
-    io::pseudo_terminal terminal(error);
-    if (error) {
-      return;  // a container may have none
-    }
-    CHECK(terminal.path().starts_with("/dev/"));
-    terminal.resize(30, 100);
-    io::process p = io::process::spawn(
-        {"sh", "-c",
-         "test -t 0 && test -t 1 && test -t 2 && echo tty; stty size; read x; echo got $x; "
-         "test \"$(ps -o tty= -p $$ 2> /dev/null)\" != '?' && echo own"},
-        {.terminal = &terminal});
-    terminal.write("hello\n");
-    const std::string shown = terminal.read_all();
-    CHECK(p.wait().success());
-    INFO(shown);
-    CHECK(shown.find("tty\r\n") != std::string::npos);
-    CHECK(shown.find("30 100") != std::string::npos);
-    CHECK(shown.find("got hello\r\n") != std::string::npos);
-    CHECK(shown.find("own\r\n") != std::string::npos);
-    CHECK(error_of([&] { terminal.resize(100'000, 1); }) == std::errc::invalid_argument);
-    terminal.close();
-    CHECK(error_of([&] { terminal.resize(1, 1); }) == std::errc::operation_canceled);
-  });
+IN_RUNTIME("a child takes a pseudo-terminal for its terminal, of the size that it was given") {
+  std::error_code error;
+  io::pseudo_terminal terminal(error);
+  if (error) {
+    return;  // a container may have none
+  }
+  CHECK(terminal.path().starts_with("/dev/"));
+  terminal.resize(30, 100);
+  io::process p = io::process::spawn(
+      {"sh", "-c",
+       "test -t 0 && test -t 1 && test -t 2 && echo tty; stty size; read x; echo got $x; "
+       "test \"$(ps -o tty= -p $$ 2> /dev/null)\" != '?' && echo own"},
+      {.terminal = &terminal});
+  terminal.write("hello\n");
+  const std::string shown = terminal.read_all();
+  CHECK(p.wait().success());
+  INFO(shown);
+  CHECK(shown.find("tty\r\n") != std::string::npos);
+  CHECK(shown.find("30 100") != std::string::npos);
+  CHECK(shown.find("got hello\r\n") != std::string::npos);
+  CHECK(shown.find("own\r\n") != std::string::npos);
+  CHECK(error_of([&] { terminal.resize(100'000, 1); }) == std::errc::invalid_argument);
+  terminal.close();
+  CHECK(error_of([&] { terminal.resize(1, 1); }) == std::errc::operation_canceled);
 }
 
-TEST_CASE("a child whose streams are all redirected has its pseudo-terminal, too") {
-  with_runtime([] {
-    std::error_code error;
-    io::pseudo_terminal terminal(error);
-    if (error || THRUM_OS_FREEBSD) {
-      return;  // a container may have none; there a session does not get one by opening it
-    }
-    io::pipe extra;
-    io::process p = io::process::spawn(
-        {"sh", "-c", "read x < /dev/tty && echo to $x > /dev/tty && echo from $x && echo ok >&3"},
-        {.in = io::redirect::null(),
-         .out = io::redirect::pipe(),
-         .err = io::redirect::null(),
-         .extra = {extra.writer().native_handle()},
-         .terminal = &terminal});
-    extra.close_write();
-    terminal.write("me\n");
-    CHECK(p.out().read_all() == "from me\n");
-    CHECK(extra.reader().read_all() == "ok\n");
-    CHECK(p.wait().success());
-    CHECK(terminal.read_all().find("to me\r\n") != std::string::npos);
-  });
+IN_RUNTIME("a child whose streams are all redirected has its pseudo-terminal, too") {
+  std::error_code error;
+  io::pseudo_terminal terminal(error);
+  if (error || THRUM_OS_FREEBSD) {
+    return;  // a container may have none; there a session does not get one by opening it
+  }
+  io::pipe extra;
+  io::process p = io::process::spawn(
+      {"sh", "-c", "read x < /dev/tty && echo to $x > /dev/tty && echo from $x && echo ok >&3"},
+      {.in = io::redirect::null(),
+       .out = io::redirect::pipe(),
+       .err = io::redirect::null(),
+       .extra = {extra.writer().native_handle()},
+       .terminal = &terminal});
+  extra.close_write();
+  terminal.write("me\n");
+  CHECK(p.out().read_all() == "from me\n");
+  CHECK(extra.reader().read_all() == "ok\n");
+  CHECK(p.wait().success());
+  CHECK(terminal.read_all().find("to me\r\n") != std::string::npos);
 }
 
 TEST_CASE(
@@ -340,22 +302,20 @@ TEST_CASE(
   ::signal(SIGHUP, hang_up);
 }
 
-TEST_CASE("reading a pseudo-terminal ends at its deadline") {
-  with_runtime([] {
-    std::error_code error;
-    io::pseudo_terminal terminal(error);
-    if (error) {
-      return;
-    }
-    io::process p = io::process::spawn({"sh", "-c", "echo x; read y"}, {.terminal = &terminal});
-    char each = 0;
-    CHECK(terminal.read(std::span(&each, 1)) == 1);
-    terminal.set_read_deadline(std::chrono::steady_clock::now() + 5ms);
-    CHECK(error_of([&] {
-            while (terminal.read(std::span(&each, 1)) != 0) {
-            }
-          }) == thrum::errc::deadline_exceeded);
-  });
+IN_RUNTIME("reading a pseudo-terminal ends at its deadline") {
+  std::error_code error;
+  io::pseudo_terminal terminal(error);
+  if (error) {
+    return;
+  }
+  io::process p = io::process::spawn({"sh", "-c", "echo x; read y"}, {.terminal = &terminal});
+  char each = 0;
+  CHECK(terminal.read(std::span(&each, 1)) == 1);
+  terminal.set_read_deadline(std::chrono::steady_clock::now() + 5ms);
+  CHECK(error_of([&] {
+          while (terminal.read(std::span(&each, 1)) != 0) {
+          }
+        }) == thrum::errc::deadline_exceeded);
 }
 
 TEST_CASE("exec at a stop ends what the program has started, and returns what came") {

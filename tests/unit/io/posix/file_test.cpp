@@ -3,27 +3,13 @@
 //
 // Files as POSIX has them: permissions and flags, folders that are opened, fifos, devices.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
-#include "support/with_runtime.hpp"
-
-#include <chrono>
-#include <span>
-#include <string>
-#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-using namespace std::chrono_literals;
-using support::error_of;
-using support::with_procs;
-using support::with_runtime;
 using thrum::io::file;
 using thrum::io::open_mode;
 
@@ -39,19 +25,17 @@ TEST_CASE("a file that is created has the permissions that were asked for") {
   });
 }
 
-TEST_CASE("a folder can be opened, and reading it is an error that names it") {
-  with_runtime([] {
-    std::error_code error;
-    file f = file::open("/", open_mode::read, error);
-    CHECK(!error);
-    char one;
-    try {
-      f.read(std::span(&one, 1));
-      FAIL("a folder was read");
-    } catch (const std::system_error& refused) {
-      CHECK(std::string(refused.what()).find("file::read /: ") == 0);
-    }
-  });
+IN_RUNTIME("a folder can be opened, and reading it is an error that names it") {
+  std::error_code error;
+  file f = file::open("/", open_mode::read, error);
+  CHECK(!error);
+  char one;
+  try {
+    f.read(std::span(&one, 1));
+    FAIL("a folder was read");
+  } catch (const std::system_error& refused) {
+    CHECK(std::string(refused.what()).find("file::read /: ") == 0);
+  }
 }
 
 TEST_CASE("a fifo waits in the poller, for data and for its deadline") {

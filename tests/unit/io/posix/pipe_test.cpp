@@ -5,30 +5,19 @@
 
 #include <thrum/io/pipe.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/system_ways.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
-#include <string>
-#include <system_error>
-#include <thread>
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-using support::with_runtime;
 namespace io = thrum::io;
 
 namespace {
-
-using support::error_of;
 
 /// Both ways to do without the signal: the system's, and ours.
 struct without_nosignal_flag {

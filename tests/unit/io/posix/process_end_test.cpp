@@ -5,38 +5,26 @@
 
 #include <thrum/io/process.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/descriptors.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/shell.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <cerrno>
 #include <csignal>
-#include <system_error>
-#include <utility>
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-using support::error_of;
 using support::has_children;
 using support::shell;
-using support::with_runtime;
 using thrum::io::process;
 using thrum::io::redirect;
 
-TEST_CASE("a process gets any signal that is sent to it") {
-  with_runtime([] {
-    process p = shell("exec sleep 60");
-    p.signal(SIGINT);
-    CHECK(p.wait().signal == SIGINT);
-  });
+IN_RUNTIME("a process gets any signal that is sent to it") {
+  process p = shell("exec sleep 60");
+  p.signal(SIGINT);
+  CHECK(p.wait().signal == SIGINT);
 }
 
 TEST_CASE("after a fork a process is ended by the object of its parent, not by the copy") {
@@ -87,15 +75,13 @@ TEST_CASE("a process that we may not kill lives on when it is destroyed, and is 
   CHECK(result.exit_code == 7);
 }
 
-TEST_CASE("a wait for a process that others have reaped is an error, not a hang") {
-  with_runtime([] {
-    process p = shell("exit 1");
-    ::siginfo_t info;
-    thrum::blocking([&] { ::waitid(P_PID, static_cast<::id_t>(p.pid()), &info, WEXITED); });
-    CHECK(error_of([&] { p.wait(); }) == std::errc::no_child_process);
-    std::error_code error;
-    CHECK_FALSE(p.wait(error).success());
-    CHECK(error == std::errc::no_child_process);
-    p.kill();
-  });
+IN_RUNTIME("a wait for a process that others have reaped is an error, not a hang") {
+  process p = shell("exit 1");
+  ::siginfo_t info;
+  thrum::blocking([&] { ::waitid(P_PID, static_cast<::id_t>(p.pid()), &info, WEXITED); });
+  CHECK(error_of([&] { p.wait(); }) == std::errc::no_child_process);
+  std::error_code error;
+  CHECK_FALSE(p.wait(error).success());
+  CHECK(error == std::errc::no_child_process);
+  p.kill();
 }

@@ -3,16 +3,10 @@
 //
 // Processes as POSIX has them: signals, copies of descriptors, programs that are folders.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/shell.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
-#include <cstdlib>
-#include <string>
-#include <system_error>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +15,6 @@
 using support::has_children;
 using support::output_of;
 using support::shell;
-using support::with_runtime;
 using thrum::io::exit_status;
 using thrum::io::process;
 using thrum::io::redirect;
@@ -37,23 +30,19 @@ TEST_CASE("a process that a signal has ended tells which one") {
   CHECK(!has_children());
 }
 
-TEST_CASE("what goes through a program comes back as it was") {
-  with_runtime([] {
-    process p = process::spawn({"cat"}, {.in = redirect::pipe(), .out = redirect::pipe()});
-    p.in().write("through a pipe");
-    p.in().close();
-    CHECK(p.out().read_all() == "through a pipe");
-    CHECK(p.wait().success());
-    CHECK(output_of("cat", {.in = redirect::null()}).empty());
-    CHECK(output_of("echo a; echo b >&2", {.err = redirect::to_output()}) == "a\nb\n");
-  });
+IN_RUNTIME("what goes through a program comes back as it was") {
+  process p = process::spawn({"cat"}, {.in = redirect::pipe(), .out = redirect::pipe()});
+  p.in().write("through a pipe");
+  p.in().close();
+  CHECK(p.out().read_all() == "through a pipe");
+  CHECK(p.wait().success());
+  CHECK(output_of("cat", {.in = redirect::null()}).empty());
+  CHECK(output_of("echo a; echo b >&2", {.err = redirect::to_output()}) == "a\nb\n");
 }
 
-TEST_CASE("a process has no more of an environment than it is given") {
-  with_runtime([] {
-    CHECK(output_of("echo $A-$HOME", {.environment = {{"A=1", "PATH=/usr/bin:/bin"}}}) == "1-\n");
-    CHECK(output_of("pwd", {.directory = "/usr"}) == "/usr\n");
-  });
+IN_RUNTIME("a process has no more of an environment than it is given") {
+  CHECK(output_of("echo $A-$HOME", {.environment = {{"A=1", "PATH=/usr/bin:/bin"}}}) == "1-\n");
+  CHECK(output_of("pwd", {.directory = "/usr"}) == "/usr\n");
 }
 
 TEST_CASE("a folder cannot be started") {
@@ -67,26 +56,24 @@ TEST_CASE("a folder cannot be started") {
   });
 }
 
-TEST_CASE("standard streams of ours can be given to a process in any order") {
-  with_runtime([] {
-    // Its output is our error, its error our output: each must be read before it is replaced.
-    thrum::io::pipe out;
-    thrum::io::pipe err;
-    const int saved[2] = {::fcntl(1, F_DUPFD_CLOEXEC, 3), ::fcntl(2, F_DUPFD_CLOEXEC, 3)};
-    ::dup2(out.writer().native_handle(), 1);
-    ::dup2(err.writer().native_handle(), 2);
-    std::error_code error;
-    process p = process::spawn({"sh", "-c", "echo o; echo e >&2"},
-                               {.out = redirect::to(2), .err = redirect::to(1)}, error);
-    ::dup2(saved[0], 1);
-    ::dup2(saved[1], 2);
-    ::close(saved[0]);
-    ::close(saved[1]);
-    CHECK(!error);
-    CHECK(p.wait().success());
-    out.close_write();
-    err.close_write();
-    CHECK(out.reader().read_all() == "e\n");
-    CHECK(err.reader().read_all() == "o\n");
-  });
+IN_RUNTIME("standard streams of ours can be given to a process in any order") {
+  // Its output is our error, its error our output: each must be read before it is replaced.
+  thrum::io::pipe out;
+  thrum::io::pipe err;
+  const int saved[2] = {::fcntl(1, F_DUPFD_CLOEXEC, 3), ::fcntl(2, F_DUPFD_CLOEXEC, 3)};
+  ::dup2(out.writer().native_handle(), 1);
+  ::dup2(err.writer().native_handle(), 2);
+  std::error_code error;
+  process p = process::spawn({"sh", "-c", "echo o; echo e >&2"},
+                             {.out = redirect::to(2), .err = redirect::to(1)}, error);
+  ::dup2(saved[0], 1);
+  ::dup2(saved[1], 2);
+  ::close(saved[0]);
+  ::close(saved[1]);
+  CHECK(!error);
+  CHECK(p.wait().success());
+  out.close_write();
+  err.close_write();
+  CHECK(out.reader().read_all() == "e\n");
+  CHECK(err.reader().read_all() == "o\n");
 }

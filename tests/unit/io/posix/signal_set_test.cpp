@@ -5,12 +5,9 @@
 
 #include <thrum/io/signal_set.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/signals.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
 

@@ -5,140 +5,119 @@
 
 #include <thrum/io/wait.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/process.hpp"
 #include "support/put_back_action.hpp"
-#include "support/scale.hpp"
+#include "support/test.hpp"
 #include "support/watched_pair.hpp"
-#include "support/with_runtime.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <csignal>
-#include <system_error>
-#include <thread>
 
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
-using namespace std::chrono_literals;
-using support::error_of;
-using support::eventually;
 using support::is_timeout;
-using support::scaled;
 using support::steady;
 using support::watched_pair;
-using support::with_runtime;
 using thrum::io::wait_readable;
 using thrum::io::wait_writable;
 
-TEST_CASE("a waiter for a number that is given anew is not told of its new owner") {
-  with_runtime([] {
-    for (const bool somebody_waits_for_the_new_one : {false, true}) {
-      watched_pair old;
-      watched_pair fresh;
-      const int number = old.ends[0];
-      std::error_code first;
-      std::error_code second;
-      std::atomic<bool> first_returned{false};
-      thrum::wait_group group;
-      group.go([&] {
-        const auto until = somebody_waits_for_the_new_one ? thrum::time_point::max()
-                                                          : thrum::time_point(steady::now() + 30ms);
-        wait_readable(number, until, first);
-        first_returned = true;
-      });
-      CHECK(eventually([&] { return first_returned || thrum::stats().waiting >= 1; }));
-      REQUIRE(::dup2(fresh.ends[0], number) == number);  // closes the old one
-      if (somebody_waits_for_the_new_one) {
-        group.go([&] { wait_readable(number, thrum::time_point::max(), second); });
-        CHECK(eventually([&] { return first_returned.load(); }));
-      }
-      fresh.put(1, "x");
-      group.wait();
-      CHECK(first == (somebody_waits_for_the_new_one ? std::errc::operation_canceled
-                                                     : std::errc::timed_out));
-      CHECK_FALSE(second);
-      fresh.drain(0);
-    }
-  });
-}
-
-TEST_CASE("both sides that wait for a number hear that it was given anew, others are not touched") {
-  with_runtime([] {
+IN_RUNTIME("a waiter for a number that is given anew is not told of its new owner") {
+  for (const bool somebody_waits_for_the_new_one : {false, true}) {
     watched_pair old;
     watched_pair fresh;
-    watched_pair other;
     const int number = old.ends[0];
-    old.fill(0);
-    std::error_code reading;
-    std::error_code writing;
-    std::error_code elsewhere;
+    std::error_code first;
+    std::error_code second;
+    std::atomic<bool> first_returned{false};
     thrum::wait_group group;
-    std::atomic<int> told{0};
     group.go([&] {
-      wait_readable(number, thrum::time_point::max(), reading);
-      ++told;
+      const auto until = somebody_waits_for_the_new_one ? thrum::time_point::max()
+                                                        : thrum::time_point(steady::now() + 30ms);
+      wait_readable(number, until, first);
+      first_returned = true;
     });
-    group.go([&] {
-      wait_writable(number, thrum::time_point::max(), writing);
-      ++told;
-    });
-    group.go([&] { wait_readable(other.ends[0], thrum::time_point::max(), elsewhere); });
-    CHECK(eventually([] { return thrum::stats().waiting >= 3; }));
-    REQUIRE(::dup2(fresh.ends[0], number) == number);
-    CHECK(eventually([&] {
-      CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 1ms); })));
-      return told == 2;
-    }));
-    other.put(1, "x");
-    group.wait();
-    CHECK(support::is_cancelled(reading));
-    CHECK(support::is_cancelled(writing));
-    CHECK_FALSE(elsewhere);
-  });
-}
-
-TEST_CASE("a number that becomes a file's is always ready") {
-  with_runtime([] {
-    const watched_pair pair;
-    const int number = pair.ends[0];
-    const int file = ::open(support::own_program().c_str(), O_RDONLY | O_CLOEXEC);
-    CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 100us); })));
-    REQUIRE(::dup2(file, number) == number);
-    wait_readable(number, steady::now() + support::long_time);
-    ::close(file);
-  });
-}
-
-TEST_CASE("signals do not make a descriptor ready") {
-  with_runtime([] {
-    watched_pair pair;
-    struct sigaction before {};
-    struct sigaction nothing {};
-    nothing.sa_handler = [](int) {};
-    ::sigaction(SIGUSR1, &nothing, &before);
-    std::atomic<bool> stop{false};
-    std::thread noise([&] {
-      while (!stop) {
-        ::kill(::getpid(), SIGUSR1);
-        std::this_thread::sleep_for(100us);
-      }
-    });
-    int timeouts = 0;
-    const int n = scaled(300, 30);
-    for (int i = 0; i != n; ++i) {
-      timeouts += is_timeout(error_of(
-          [&] { wait_readable(pair.ends[0], steady::now() + std::chrono::microseconds(i)); }));
+    CHECK(eventually([&] { return first_returned || thrum::stats().waiting >= 1; }));
+    REQUIRE(::dup2(fresh.ends[0], number) == number);  // closes the old one
+    if (somebody_waits_for_the_new_one) {
+      group.go([&] { wait_readable(number, thrum::time_point::max(), second); });
+      CHECK(eventually([&] { return first_returned.load(); }));
     }
-    stop = true;
-    thrum::blocking([&] { noise.join(); });
-    support::put_back_action(SIGUSR1, before);
-    CHECK(timeouts == n);
+    fresh.put(1, "x");
+    group.wait();
+    CHECK(first ==
+          (somebody_waits_for_the_new_one ? std::errc::operation_canceled : std::errc::timed_out));
+    CHECK_FALSE(second);
+    fresh.drain(0);
+  }
+}
+
+IN_RUNTIME(
+    "both sides that wait for a number hear that it was given anew, others are not touched") {
+  watched_pair old;
+  watched_pair fresh;
+  watched_pair other;
+  const int number = old.ends[0];
+  old.fill(0);
+  std::error_code reading;
+  std::error_code writing;
+  std::error_code elsewhere;
+  thrum::wait_group group;
+  std::atomic<int> told{0};
+  group.go([&] {
+    wait_readable(number, thrum::time_point::max(), reading);
+    ++told;
   });
+  group.go([&] {
+    wait_writable(number, thrum::time_point::max(), writing);
+    ++told;
+  });
+  group.go([&] { wait_readable(other.ends[0], thrum::time_point::max(), elsewhere); });
+  CHECK(eventually([] { return thrum::stats().waiting >= 3; }));
+  REQUIRE(::dup2(fresh.ends[0], number) == number);
+  CHECK(eventually([&] {
+    CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 1ms); })));
+    return told == 2;
+  }));
+  other.put(1, "x");
+  group.wait();
+  CHECK(support::is_cancelled(reading));
+  CHECK(support::is_cancelled(writing));
+  CHECK_FALSE(elsewhere);
+}
+
+IN_RUNTIME("a number that becomes a file's is always ready") {
+  const watched_pair pair;
+  const int number = pair.ends[0];
+  const int file = ::open(support::own_program().c_str(), O_RDONLY | O_CLOEXEC);
+  CHECK(is_timeout(error_of([&] { wait_readable(number, steady::now() + 100us); })));
+  REQUIRE(::dup2(file, number) == number);
+  wait_readable(number, steady::now() + support::long_time);
+  ::close(file);
+}
+
+IN_RUNTIME("signals do not make a descriptor ready") {
+  watched_pair pair;
+  struct sigaction before {};
+  struct sigaction nothing {};
+  nothing.sa_handler = [](int) {};
+  ::sigaction(SIGUSR1, &nothing, &before);
+  std::atomic<bool> stop{false};
+  std::thread noise([&] {
+    while (!stop) {
+      ::kill(::getpid(), SIGUSR1);
+      std::this_thread::sleep_for(100us);
+    }
+  });
+  int timeouts = 0;
+  const int n = scaled(300, 30);
+  for (int i = 0; i != n; ++i) {
+    timeouts += is_timeout(error_of(
+        [&] { wait_readable(pair.ends[0], steady::now() + std::chrono::microseconds(i)); }));
+  }
+  stop = true;
+  thrum::blocking([&] { noise.join(); });
+  support::put_back_action(SIGUSR1, before);
+  CHECK(timeouts == n);
 }

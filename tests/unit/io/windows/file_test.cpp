@@ -4,27 +4,15 @@
 // Files of Windows that POSIX has otherwise: what is read-only, pipes that others have opened.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 
-#include "support/catch.hpp"
-#include "support/error_of.hpp"
 #include "support/folder.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <filesystem>
-#include <span>
-#include <string>
-#include <system_error>
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::error_of;
-using support::with_procs;
-using support::with_runtime;
 using thrum::io::file;
 using thrum::io::open_mode;
 
@@ -42,7 +30,7 @@ struct anonymous_pipe {
 
 }  // namespace
 
-TEST_CASE("a file that is created without the right to write is read-only", "[windows]") {
+TEST_CASE("a file that is created without the right to write is read-only") {
   const support::folder folder;
   const std::filesystem::path path = folder / "a";
   with_runtime([&] {
@@ -55,7 +43,7 @@ TEST_CASE("a file that is created without the right to write is read-only", "[wi
   });
 }
 
-TEST_CASE("a file that is open can be renamed and removed by others", "[windows]") {
+TEST_CASE("a file that is open can be renamed and removed by others") {
   const support::folder folder;
   with_runtime([&] {
     file f = file::open((folder / "a").string(), open_mode::read_write | open_mode::create);
@@ -69,44 +57,41 @@ TEST_CASE("a file that is open can be renamed and removed by others", "[windows]
   });
 }
 
-TEST_CASE("a path that is no UTF-8 is refused", "[windows]") {
+TEST_CASE("a path that is no UTF-8 is refused") {
   CHECK(error_of([] { file::open("a\xFF"); }) == std::errc::invalid_argument);
 }
 
-TEST_CASE("a pipe that others have opened works, and leaves the processor to others", "[windows]") {
-  with_runtime(with_procs(1), [] {
-    const anonymous_pipe ends;
-    file in(ends.in, "input");
-    file out(ends.out);
-    CHECK(error_of([&] { in.set_deadline(std::chrono::steady_clock::now()); }) ==
-          std::errc::operation_not_supported);
-    std::atomic<bool> done{false};
-    std::string text(5, '\0');
-    auto reader = thrum::spawn([&] {
-      const std::size_t n = in.read(std::span(text));
-      done = true;
-      return n;
-    });
-    for (int i = 0; i != 5; ++i) {
-      thrum::sleep_for(1ms);
-    }
-    CHECK_FALSE(done);
-    out.write("hello");
-    CHECK(reader.join() == 5);
-    CHECK(text == "hello");
-    out.close();
-    char one;
-    CHECK(in.read(std::span(&one, 1)) == 0);
+IN_RUNTIME("a pipe that others have opened works, and leaves the processor to others",
+           with_procs(1)) {
+  const anonymous_pipe ends;
+  file in(ends.in, "input");
+  file out(ends.out);
+  CHECK(error_of([&] { in.set_deadline(std::chrono::steady_clock::now()); }) ==
+        std::errc::operation_not_supported);
+  std::atomic<bool> done{false};
+  std::string text(5, '\0');
+  auto reader = thrum::spawn([&] {
+    const std::size_t n = in.read(std::span(text));
+    done = true;
+    return n;
   });
+  for (int i = 0; i != 5; ++i) {
+    thrum::sleep_for(1ms);
+  }
+  CHECK_FALSE(done);
+  out.write("hello");
+  CHECK(reader.join() == 5);
+  CHECK(text == "hello");
+  out.close();
+  char one;
+  CHECK(in.read(std::span(&one, 1)) == 0);
 }
 
-TEST_CASE("writing to a pipe of others that nobody reads is an error", "[windows]") {
-  with_runtime([] {
-    const anonymous_pipe ends;
-    file out(ends.out);
-    file(ends.in).close();
-    CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);
-  });
+IN_RUNTIME("writing to a pipe of others that nobody reads is an error") {
+  const anonymous_pipe ends;
+  file out(ends.out);
+  file(ends.in).close();
+  CHECK(error_of([&] { out.write("x"); }) == std::errc::broken_pipe);
 }
 
 #endif  // _WIN32

@@ -4,23 +4,10 @@
 // Pipes of Windows, in which a writing goes on by itself: also when its thread has ended.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/descriptors.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <chrono>
-#include <cstddef>
-#include <string>
-#include <system_error>
-#include <thread>
-#include <utility>
+#include "support/test.hpp"
 
 namespace {
-
-using namespace std::chrono_literals;
 
 /// Writes as much as the pipe takes without a reader.
 std::size_t write_all_it_takes(thrum::io::pipe& p) {
@@ -40,7 +27,7 @@ std::size_t write_all_it_takes(thrum::io::pipe& p) {
 
 }  // namespace
 
-TEST_CASE("what a thread has written to a pipe is read when that thread has ended", "[windows]") {
+TEST_CASE("what a thread has written to a pipe is read when that thread has ended") {
   thrum::io::pipe p;
   std::size_t written = 0;
   std::thread([&] { written = write_all_it_takes(p); }).join();
@@ -49,8 +36,7 @@ TEST_CASE("what a thread has written to a pipe is read when that thread has ende
   CHECK(p.reader().read_all().size() == written);
 }
 
-TEST_CASE("what goroutines have written to a pipe is read when their runtime has ended",
-          "[windows]") {
+TEST_CASE("what goroutines have written to a pipe is read when their runtime has ended") {
   thrum::io::pipe p;
   std::size_t written = 0;
   support::with_runtime([&] {
@@ -60,7 +46,7 @@ TEST_CASE("what goroutines have written to a pipe is read when their runtime has
   CHECK(p.reader().read_all().size() == written);
 }
 
-TEST_CASE("a pipe that is closed while it is written to is gone when it was read", "[windows]") {
+TEST_CASE("a pipe that is closed while it is written to is gone when it was read") {
   thrum::io::pipe p;
   const auto number = p.writer().native_handle();
   const std::size_t written = write_all_it_takes(p);

@@ -4,25 +4,16 @@
 // Processes of Windows: what they inherit, how words become a command line, what is left of them.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 
-#include "support/catch.hpp"
 #include "support/commands.hpp"
-#include "support/error_of.hpp"
-#include "support/eventually.hpp"
 #include "support/program.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 #include <cstdio>
-#include <string>
-#include <system_error>
-#include <vector>
 
 namespace {
 
-using support::error_of;
-using support::with_runtime;
 using thrum::io::process;
 using thrum::io::redirect;
 
@@ -34,35 +25,31 @@ using thrum::io::redirect;
 
 }  // namespace
 
-TEST_CASE("a process that was waited for leaves no handle of ours behind", "[windows]") {
-  with_runtime([] {
-    const auto one = [] {
-      process p = process::spawn(support::words_that_say("x"), {.out = redirect::pipe()});
-      p.out().read_all();
-      p.wait();
-    };
-    one();  // from here on there is a poller
-    const ::DWORD before = own_handles();
-    for (int i = 0; i != 10; ++i) {
-      one();
-    }
-    // Events that the next pipes will use, and threads of the system's.
-    CHECK(support::eventually([&] { return own_handles() <= before + 8; }));
-  });
+IN_RUNTIME("a process that was waited for leaves no handle of ours behind") {
+  const auto one = [] {
+    process p = process::spawn(support::words_that_say("x"), {.out = redirect::pipe()});
+    p.out().read_all();
+    p.wait();
+  };
+  one();  // from here on there is a poller
+  const ::DWORD before = own_handles();
+  for (int i = 0; i != 10; ++i) {
+    one();
+  }
+  // Events that the next pipes will use, and threads of the system's.
+  CHECK(support::eventually([&] { return own_handles() <= before + 8; }));
 }
 
-TEST_CASE("no signal but two can be sent to a process of Windows", "[windows]") {
-  with_runtime([] {
-    process p = process::spawn(support::words_that_wait(), {.in = redirect::pipe()});
-    CHECK(error_of([&] { p.signal(2); }) == std::errc::invalid_argument);
-    p.signal(0);  // there is one
-    CHECK_FALSE(p.try_wait());
-    p.signal(9);
-    CHECK(p.wait().signal == 9);
-  });
+IN_RUNTIME("no signal but two can be sent to a process of Windows") {
+  process p = process::spawn(support::words_that_wait(), {.in = redirect::pipe()});
+  CHECK(error_of([&] { p.signal(2); }) == std::errc::invalid_argument);
+  p.signal(0);  // there is one
+  CHECK_FALSE(p.try_wait());
+  p.signal(9);
+  CHECK(p.wait().signal == 9);
 }
 
-TEST_CASE("a process of Windows gets each word as it was", "[windows]") {
+TEST_CASE("a process of Windows gets each word as it was") {
   const std::vector<std::string> words{"plain", "two words", "",       "\"quoted\"",
                                        "a\\",   "b\\ c\\",   "\\\\\"", "tab\there"};
   std::vector<std::string> line{THRUM_PROGRAMS_PATH, "tell_arguments"};
@@ -78,7 +65,7 @@ TEST_CASE("a process of Windows gets each word as it was", "[windows]") {
   });
 }
 
-TEST_CASE("a process of Windows has the handles that it is given, and no others", "[windows]") {
+TEST_CASE("a process of Windows has the handles that it is given, and no others") {
   thrum::os::handle mine[2];
   REQUIRE(thrum::os::open_pipe(mine) == 0);
   // Another thread may make one inheritable for a child of its own at any time.

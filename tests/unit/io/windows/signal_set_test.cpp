@@ -5,12 +5,9 @@
 // programs/windows/console.cpp.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 
-#include "support/catch.hpp"
-
-#include <string>
+#include "support/test.hpp"
 
 namespace {
 
@@ -36,16 +33,16 @@ constexpr ::DWORD as_wanted = 7;
 
 }  // namespace
 
-TEST_CASE("control and C is SIGINT, control and break SIGBREAK", "[windows]") {
+TEST_CASE("control and C is SIGINT, control and break SIGBREAK") {
   CHECK(exit_code_in_console("hear_control_c") == as_wanted);
   CHECK(exit_code_in_console("hear_control_break") == as_wanted);
 }
 
-TEST_CASE("the end of a console is SIGTERM, and there is time to end well", "[windows]") {
+TEST_CASE("the end of a console is SIGTERM, and there is time to end well") {
   CHECK(exit_code_in_console("hear_close") == as_wanted);
 }
 
-TEST_CASE("an event of a console that no set wants ends the program", "[windows]") {
+TEST_CASE("an event of a console that no set wants ends the program") {
   CHECK(exit_code_in_console("be_closed") != as_wanted);
   CHECK(exit_code_in_console("be_broken_off") != as_wanted);
 }

@@ -3,15 +3,8 @@
 
 #include <thrum/net/udp_socket.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include "support/catch.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <span>
-
-using support::with_runtime;
 namespace net = thrum::net;
 
 TEST_CASE("who has left a group gets nothing, although another socket of the machine is a member") {

@@ -12,43 +12,28 @@
 #include <thrum/net/dial.hpp>
 #include <thrum/net/listener.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/descriptors.hpp"
-#include "support/eventually.hpp"
 #include "support/local_name.hpp"
 #include "support/process.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <system_error>
-#include <thread>
-#include <vector>
+#include "support/test.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace std::chrono_literals;
 using support::stream_pair;
-using support::with_procs;
-using support::with_runtime;
 using thrum::net::conn;
 using thrum::net::dial;
 using thrum::net::listener;
 
-TEST_CASE("dialling a Unix listener whose queue is full fails at once") {
-  with_runtime([] {
-    const thrum::net::endpoint where = support::unused_local_name();
-    const listener full = listener::listen(where, {.backlog = 0});
-    std::vector<conn> waiting;
-    std::error_code error;
-    while (!error && waiting.size() < 10) {
-      waiting.push_back(dial(where, support::long_time, error));
-    }
-    CHECK(error == std::errc::resource_unavailable_try_again);  // and not timed_out
-  });
+IN_RUNTIME("dialling a Unix listener whose queue is full fails at once") {
+  const thrum::net::endpoint where = support::unused_local_name();
+  const listener full = listener::listen(where, {.backlog = 0});
+  std::vector<conn> waiting;
+  std::error_code error;
+  while (!error && waiting.size() < 10) {
+    waiting.push_back(dial(where, support::long_time, error));
+  }
+  CHECK(error == std::errc::resource_unavailable_try_again);  // and not timed_out
 }
 
 TEST_CASE("a descriptor that a child process closes stays registered with its parent") {

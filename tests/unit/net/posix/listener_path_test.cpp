@@ -3,20 +3,10 @@
 //
 // Which close removes the file of a Unix listener, and when.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/descriptors.hpp"
 #include "support/folder.hpp"
 #include "support/process.hpp"
-#include "support/scale.hpp"
-
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
-#include <string>
-#include <system_error>
-#include <thread>
+#include "support/test.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -4,19 +4,10 @@
 // send_file and SIGPIPE: its system call has no flag that would keep the signal away. And what comes
 // after close_read.
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <cstdint>
 #include <cstdio>
-#include <span>
-#include <system_error>
-#include <thread>
-#include <vector>
 
 #include <signal.h>
 #include <unistd.h>
@@ -126,13 +117,11 @@ TEST_CASE("send_file leaves a thread's signal mask as it was") {
   }
 }
 
-TEST_CASE("what the peer writes after close_read can still be read") {
-  support::with_runtime([] {
-    conn_pair pair = tcp_pair();
-    char buffer[8];
-    pair.server.close_read();
-    CHECK(pair.server.read(std::span(buffer)) == 0);
-    pair.client.write("late");
-    CHECK(support::eventually([&] { return pair.server.read(std::span(buffer)) == 4; }));
-  });
+IN_RUNTIME("what the peer writes after close_read can still be read") {
+  conn_pair pair = tcp_pair();
+  char buffer[8];
+  pair.server.close_read();
+  CHECK(pair.server.read(std::span(buffer)) == 0);
+  pair.client.write("late");
+  CHECK(support::eventually([&] { return pair.server.read(std::span(buffer)) == 4; }));
 }

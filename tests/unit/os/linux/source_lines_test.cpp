@@ -3,18 +3,12 @@
 
 #include <thrum/detail/os/linux/source_lines.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/program.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include <sys/types.h>
 #include <unistd.h>

@@ -5,9 +5,8 @@
 
 #include <thrum/detail/os/os.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/sees_threads.hpp"
+#include "support/test.hpp"
 
 #include <fcntl.h>
 #include <linux/ioctl.h>
@@ -15,10 +14,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <atomic>
-#include <cstddef>
-#include <thread>
 
 namespace {
 

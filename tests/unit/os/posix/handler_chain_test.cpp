@@ -3,19 +3,14 @@
 //
 // Handlers of signals that call each other, in whatever order they were installed.
 
-#include <thrum.hpp>
 #include <thrum/detail/os/posix/handler_chain.hpp>
 #include <thrum/detail/os/posix/quit_signal.hpp>
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 #include <csetjmp>
 #include <csignal>
-#include <cstddef>
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <utility>
 
 #include <signal.h>
 

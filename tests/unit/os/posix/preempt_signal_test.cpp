@@ -3,10 +3,9 @@
 //
 // When the signal that interrupts a thread is sent, where it can carry no value.
 
-#include <thrum.hpp>
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 TEST_CASE(
     "no second signal without a value is sent while one is on its way, unless that may be lost") {

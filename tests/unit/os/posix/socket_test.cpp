@@ -2,12 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/os/os.hpp>
 
-#include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <string>
-#include <string_view>
-#include <thread>
+#include "support/test.hpp"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -18,11 +13,9 @@
 #include <unistd.h>
 
 #include "../../../support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/process.hpp"
 
 namespace os = thrum::os;
-using namespace std::chrono_literals;
 
 namespace {
 

@@ -4,16 +4,10 @@
 // Directories of Windows, and the calls that take paths.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/folder.hpp"
+#include "support/test.hpp"
 
-#include <cstddef>
 #include <filesystem>
-#include <map>
-#include <string>
-#include <system_error>
 
 namespace {
 
@@ -30,7 +24,7 @@ std::string path_from(Take take) {
 
 }  // namespace
 
-TEST_CASE("a reader of a directory of Windows gives names in UTF-8", "[windows]") {
+TEST_CASE("a reader of a directory of Windows gives names in UTF-8") {
   const support::folder here;
   here.write("file", "x");
   fs::create_directory(here / "directory");
@@ -54,8 +48,7 @@ TEST_CASE("a reader of a directory of Windows gives names in UTF-8", "[windows]"
   CHECK(os::error_code_of(none.open("")) == std::errc::no_such_file_or_directory);
 }
 
-TEST_CASE("a tree of Windows is removed to its last name, unless something in it is in use",
-          "[windows]") {
+TEST_CASE("a tree of Windows is removed to its last name, unless something in it is in use") {
   const support::folder here;
   here.write("tree/a/b/file", "x");
   here.write("tree/a/other", "x");
@@ -97,7 +90,7 @@ TEST_CASE("a tree of Windows is removed to its last name, unless something in it
   CHECK(found.kind == os::entry_kind::directory);
 }
 
-TEST_CASE("a file of Windows gets another name, in place of one that is there", "[windows]") {
+TEST_CASE("a file of Windows gets another name, in place of one that is there") {
   const support::folder here;
   here.write("from", "new");
   here.write("to", "older");
@@ -110,7 +103,7 @@ TEST_CASE("a file of Windows gets another name, in place of one that is there", 
   CHECK(os::rename_file("\xff", to.c_str()) == os::invalid);
 }
 
-TEST_CASE("paths that Windows gives are as users write them", "[windows]") {
+TEST_CASE("paths that Windows gives are as users write them") {
   const support::folder here;
   here.write("directory/file", "x");
   const std::string path = (here / "directory/../directory/file").string();

@@ -4,13 +4,8 @@
 // Files of Windows by the calls of its layer.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/folder.hpp"
-
-#include <string>
-#include <system_error>
+#include "support/test.hpp"
 
 namespace {
 
@@ -37,7 +32,7 @@ std::string all_of(os::handle fd) {
 
 }  // namespace
 
-TEST_CASE("a file of Windows keeps its position beside reads and writes at places", "[windows]") {
+TEST_CASE("a file of Windows keeps its position beside reads and writes at places") {
   const support::folder folder;
   const open_file f((folder / "a").string(), open_mode::read_write | open_mode::create);
   REQUIRE(f.result >= 0);
@@ -62,7 +57,7 @@ TEST_CASE("a file of Windows keeps its position beside reads and writes at place
   CHECK(os::close(os::handle_of(other)) == 0);
 }
 
-TEST_CASE("a file of Windows is opened as its mode says", "[windows]") {
+TEST_CASE("a file of Windows is opened as its mode says") {
   const support::folder folder;
   const std::string path = (folder / "a").string();
   CHECK(os::error_code_of(open_file(path, open_mode::read).result) ==
@@ -91,7 +86,7 @@ TEST_CASE("a file of Windows is opened as its mode says", "[windows]") {
   CHECK(os::remove_file("a\xFF") == os::invalid);  // no UTF-8
 }
 
-TEST_CASE("what is no handle of Windows is an error", "[windows]") {
+TEST_CASE("what is no handle of Windows is an error") {
   os::file_kind kind;
   const os::handle none = 0x7ff0;
   CHECK(os::kind_of(none, kind) == os::bad_handle);

@@ -4,20 +4,11 @@
 // Handles of the system: what a runtime has opened it closes.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
 #include "support/process.hpp"
-
-#include <chrono>
-#include <cstddef>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
-
-using namespace std::chrono_literals;
 
 /// Threads, a monitor, notes, timers, connections, calls that block.
 void use_everything() {
@@ -39,7 +30,7 @@ void use_everything() {
 
 }  // namespace
 
-TEST_CASE("a handle that is opened is counted", "[windows]") {
+TEST_CASE("a handle that is opened is counted") {
   const std::size_t before = support::open_handles();
   const thrum::os::handle socket =
       thrum::os::handle_of(thrum::os::open_socket(AF_INET, SOCK_DGRAM, 0));
@@ -47,7 +38,7 @@ TEST_CASE("a handle that is opened is counted", "[windows]") {
   thrum::os::close(socket);
 }
 
-TEST_CASE("an event is counted among the events, and a socket is not", "[windows]") {
+TEST_CASE("an event is counted among the events, and a socket is not") {
   const std::size_t before = support::open_events();
   const thrum::os::handle socket =
       thrum::os::handle_of(thrum::os::open_socket(AF_INET, SOCK_DGRAM, 0));
@@ -58,7 +49,7 @@ TEST_CASE("an event is counted among the events, and a socket is not", "[windows
   ::CloseHandle(event);
 }
 
-TEST_CASE("address space is counted as soon as it is reserved", "[windows]") {
+TEST_CASE("address space is counted as soon as it is reserved") {
   constexpr std::size_t bytes = std::size_t{256} << 20;
   const std::size_t before = support::reserved_bytes();
   void* const memory = ::VirtualAlloc(nullptr, bytes, MEM_RESERVE, PAGE_NOACCESS);
@@ -67,7 +58,7 @@ TEST_CASE("address space is counted as soon as it is reserved", "[windows]") {
   CHECK(support::reserved_bytes() < before + bytes / 2);
 }
 
-TEST_CASE("runtimes that have ended leave no handle", "[windows]") {
+TEST_CASE("runtimes that have ended leave no handle") {
   // What the system's libraries keep is there after the first; events that nobody uses are kept in
   // buckets, which are soon full.
   for (int i = 0; i != 20; ++i) {

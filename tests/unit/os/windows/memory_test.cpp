@@ -5,13 +5,10 @@
 // one begins.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 namespace {
@@ -41,8 +38,7 @@ struct slab {
 
 }  // namespace
 
-TEST_CASE("a mapping that does not end at the end of a page leaves no address behind",
-          "[windows]") {
+TEST_CASE("a mapping that does not end at the end of a page leaves no address behind") {
   const std::size_t page = os::page_size();
   for (const std::size_t bytes : {std::size_t{1}, page - 1, page, page + 1, 3 * page + 8}) {
     void* const memory = os::map(bytes);
@@ -54,7 +50,7 @@ TEST_CASE("a mapping that does not end at the end of a page leaves no address be
   }
 }
 
-TEST_CASE("a part of a mapping is given back without the rest", "[windows]") {
+TEST_CASE("a part of a mapping is given back without the rest") {
   const std::size_t page = os::page_size();
   auto* const memory = static_cast<char*>(os::map(3 * page));
   REQUIRE(memory != nullptr);
@@ -68,7 +64,7 @@ TEST_CASE("a part of a mapping is given back without the rest", "[windows]") {
   os::unmap(memory, 3 * page);
 }
 
-TEST_CASE("a stack that is opened has one page, and a guard below it", "[windows]") {
+TEST_CASE("a stack that is opened has one page, and a guard below it") {
   slab s;
   os::stack_extent extent;
   REQUIRE(extent.open(s.low, s.top));
@@ -79,7 +75,7 @@ TEST_CASE("a stack that is opened has one page, and a guard below it", "[windows
   CHECK(protection_of(s.top - 3 * page) == 0);
 }
 
-TEST_CASE("a stack that reaches down to a place can be written to there by others", "[windows]") {
+TEST_CASE("a stack that reaches down to a place can be written to there by others") {
   slab s;
   os::stack_extent extent;
   REQUIRE(extent.open(s.low, s.top));
@@ -94,7 +90,7 @@ TEST_CASE("a stack that reaches down to a place can be written to there by other
   CHECK_FALSE(extent.reach(s.low, s.low + 8));  // there would be no room for the guard
 }
 
-TEST_CASE("a stack that is shrunk begins anew", "[windows]") {
+TEST_CASE("a stack that is shrunk begins anew") {
   slab s;
   os::stack_extent extent;
   REQUIRE(extent.open(s.low, s.top));
@@ -107,7 +103,7 @@ TEST_CASE("a stack that is shrunk begins anew", "[windows]") {
   CHECK(protection_of(s.top - 3 * page) == 0);
 }
 
-TEST_CASE("goroutines one after another use one stack that has grown", "[windows]") {
+TEST_CASE("goroutines one after another use one stack that has grown") {
   thrum::options one;
   one.procs = 1;
   thrum::runtime runtime(one);
@@ -118,7 +114,7 @@ TEST_CASE("goroutines one after another use one stack that has grown", "[windows
   });
 }
 
-TEST_CASE("a task that is larger than a page finds room on a fresh stack", "[windows]") {
+TEST_CASE("a task that is larger than a page finds room on a fresh stack") {
   struct large {
     char bytes[20'000];
   };
@@ -129,8 +125,7 @@ TEST_CASE("a task that is larger than a page finds room on a fresh stack", "[win
       [] { CHECK(thrum::spawn([of = many] { return int{of.bytes[19'999]}; }).join() == 7); });
 }
 
-TEST_CASE("a stack grows in memory that is committed already, and that is made what it was",
-          "[windows]") {
+TEST_CASE("a stack grows in memory that is committed already, and that is made what it was") {
   const std::size_t page = os::page_size();
   auto* const memory = static_cast<char*>(os::map(slab_bytes));
   REQUIRE(memory != nullptr);

@@ -4,26 +4,18 @@
 // Children, signals and names of Windows, by its layer and by what stands on it.
 #if defined(_WIN32)
 
-#include <thrum.hpp>
 #include <thrum/detail/os/os.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
-#include <string>
-#include <system_error>
-#include <vector>
 
 namespace {
 
 namespace os = thrum::os;
-using namespace std::chrono_literals;
 using thrum::io::process;
 using thrum::io::redirect;
 
@@ -34,15 +26,14 @@ using thrum::io::redirect;
 
 }  // namespace
 
-TEST_CASE("a child of Windows says how it ended", "[windows]") {
+TEST_CASE("a child of Windows says how it ended") {
   CHECK(process::spawn({"cmd", "/c", "exit 3"}).wait().code == 3);
   std::error_code error;
   process::spawn({"thrum-has-no-such-program"}, error);
   CHECK(error == std::errc::no_such_file_or_directory);
 }
 
-TEST_CASE("a child of Windows writes to a file that it is given, in its folder and environment",
-          "[windows]") {
+TEST_CASE("a child of Windows writes to a file that it is given, in its folder and environment") {
   const support::folder folder;
   thrum::io::process_options options;
   const std::string path = (folder / "out").string();
@@ -54,7 +45,7 @@ TEST_CASE("a child of Windows writes to a file that it is given, in its folder a
   CHECK(line.substr(0, 6) == "a word");
 }
 
-TEST_CASE("a child of Windows that is killed ended by that signal", "[windows]") {
+TEST_CASE("a child of Windows that is killed ended by that signal") {
   process child = process::spawn({"cmd", "/c", "for /l %i in (0,0,1) do echo %i >nul"});
   CHECK_FALSE(child.wait_for(50ms));
   child.kill();
@@ -65,7 +56,7 @@ TEST_CASE("a child of Windows that is killed ended by that signal", "[windows]")
   CHECK(error);  // it was waited for
 }
 
-TEST_CASE("SIGTERM of Windows is heard when it is raised, and others cannot be", "[windows]") {
+TEST_CASE("SIGTERM of Windows is heard when it is raised, and others cannot be") {
   thrum::io::signal_set set{SIGTERM};
   std::raise(SIGTERM);
   CHECK(set.chan().recv() == SIGTERM);
@@ -76,7 +67,7 @@ TEST_CASE("SIGTERM of Windows is heard when it is raised, and others cannot be",
   CHECK(error == std::errc::invalid_argument);
 }
 
-TEST_CASE("a function of Windows has its name from the symbol table", "[windows]") {
+TEST_CASE("a function of Windows has its name from the symbol table") {
   CHECK(function_with_a_name() == 1);
   const auto* const address = reinterpret_cast<const char*>(&function_with_a_name) + 1;
   const std::string text = os::describe_address(address);
@@ -86,8 +77,7 @@ TEST_CASE("a function of Windows has its name from the symbol table", "[windows]
   CHECK(os::describe_address(nullptr) == "an unknown place");
 }
 
-TEST_CASE("the callers of a goroutine of Windows that is parked are found by its tables",
-          "[windows]") {
+TEST_CASE("the callers of a goroutine of Windows that is parked are found by its tables") {
   thrum::runtime runtime;
   runtime.block_on([] {
     auto c = thrum::make_chan<int>();

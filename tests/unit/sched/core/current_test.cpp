@@ -2,14 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/core/current.hpp>
 
-#include <thrum.hpp>
-
-#include <atomic>
-#include <thread>
-
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
 using thrum::sched::current_m;
 using thrum::sched::is_goroutine;

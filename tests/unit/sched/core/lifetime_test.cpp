@@ -3,11 +3,7 @@
 #include <thrum/detail/sched/core/lifetime.hpp>
 #include <thrum/detail/sched/core/visitors.hpp>
 
-#include <atomic>
-#include <thread>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
+#include "support/test.hpp"
 
 TEST_CASE("an end begins when it is told to, and once and for all") {
   thrum::sched::endings ending;

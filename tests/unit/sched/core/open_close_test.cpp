@@ -2,11 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/core/scheduler.hpp>
 
-#include <thrum.hpp>
-
-#include <atomic>
-#include <cstdlib>
-#include <thread>
+#include "support/test.hpp"
 
 #if !defined(_WIN32)
 #include <sys/resource.h>
@@ -14,9 +10,7 @@
 #endif
 
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
 
 TEST_CASE("a scheduler that opens has its Ps, all idle, and no thread that runs goroutines") {
   support::bare_scheduler scheduler(3);

@@ -6,23 +6,9 @@
 
 #include <thrum/detail/sched/core/priority.hpp>
 
-#include <thrum.hpp>
-#include <thrum/testing/bubble.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/hog.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <vector>
-
-using namespace std::chrono_literals;
 using thrum::preemption;
 
 namespace {
@@ -85,15 +71,13 @@ void append_five(std::string& order) {
 
 }  // namespace
 
-TEST_CASE("goroutines have normal priority unless they are started with another one") {
-  support::with_runtime([] {
-    const auto own = [] { return thrum::this_goroutine::priority(); };
-    CHECK(own() == thrum::priority::normal);
-    CHECK(thrum::spawn(own).join() == thrum::priority::normal);
-    CHECK(thrum::spawn(low_attributes, own).join() == thrum::priority::background);
-    CHECK(thrum::spawn(low_attributes, [&] { return thrum::spawn(own).join(); }).join() ==
-          thrum::priority::normal);
-  });
+IN_RUNTIME("goroutines have normal priority unless they are started with another one") {
+  const auto own = [] { return thrum::this_goroutine::priority(); };
+  CHECK(own() == thrum::priority::normal);
+  CHECK(thrum::spawn(own).join() == thrum::priority::normal);
+  CHECK(thrum::spawn(low_attributes, own).join() == thrum::priority::background);
+  CHECK(thrum::spawn(low_attributes, [&] { return thrum::spawn(own).join(); }).join() ==
+        thrum::priority::normal);
 }
 
 TEST_CASE("a runtime that is named starts goroutines with a priority, too") {
@@ -106,21 +90,20 @@ TEST_CASE("a runtime that is named starts goroutines with a priority, too") {
   CHECK(support::eventually([&] { return is_low.load(); }));
 }
 
-TEST_CASE("the priority can be changed, and is no part of the next goroutine on that stack") {
-  support::with_runtime(by_turns(), [] {
-    const auto changed = thrum::spawn([] {
-                           thrum::this_goroutine::priority(thrum::priority::background);
-                           const auto low = thrum::this_goroutine::priority();
-                           thrum::this_goroutine::yield();
-                           thrum::this_goroutine::priority(thrum::priority::normal);
-                           thrum::this_goroutine::yield();
-                           thrum::this_goroutine::priority(thrum::priority::background);
-                           return low;
-                         }).join();
-    CHECK(changed == thrum::priority::background);
-    CHECK(thrum::spawn([] { return thrum::this_goroutine::priority(); }).join() ==
-          thrum::priority::normal);
-  });
+IN_RUNTIME("the priority can be changed, and is no part of the next goroutine on that stack",
+           by_turns()) {
+  const auto changed = thrum::spawn([] {
+                         thrum::this_goroutine::priority(thrum::priority::background);
+                         const auto low = thrum::this_goroutine::priority();
+                         thrum::this_goroutine::yield();
+                         thrum::this_goroutine::priority(thrum::priority::normal);
+                         thrum::this_goroutine::yield();
+                         thrum::this_goroutine::priority(thrum::priority::background);
+                         return low;
+                       }).join();
+  CHECK(changed == thrum::priority::background);
+  CHECK(thrum::spawn([] { return thrum::this_goroutine::priority(); }).join() ==
+        thrum::priority::normal);
 }
 
 TEST_CASE("outside of goroutines the priority is normal, and setting it does nothing") {
@@ -128,31 +111,29 @@ TEST_CASE("outside of goroutines the priority is normal, and setting it does not
   CHECK(thrum::this_goroutine::priority() == thrum::priority::normal);
 }
 
-TEST_CASE("background goroutines run behind all others, but for one turn of 61") {
-  support::with_runtime(by_turns(), [] {
-    constexpr int turns = 20;
-    constexpr int others = interval_of_turns * turns;
-    int low = 0;
-    int ran = 0;
-    int low_before = 0;  // the last of the others
-    thrum::wait_group group;
-    thrum::wait_group all_low;
-    all_low.add(5 * turns);
-    for (int i = 0; i != 5 * turns; ++i) {
-      thrum::go(low_attributes, [&] {
-        ++low;
-        all_low.done();
-      });
-    }
-    for (int i = 0; i != others; ++i) {
-      group.go([&] { low_before = ++ran == others ? low : 0; });
-    }
-    group.wait();
-    CHECK(low_before >= turns - 2);
-    CHECK(low_before <= turns + 2);
-    all_low.wait();
-    CHECK(low == 5 * turns);
-  });
+IN_RUNTIME("background goroutines run behind all others, but for one turn of 61", by_turns()) {
+  constexpr int turns = 20;
+  constexpr int others = interval_of_turns * turns;
+  int low = 0;
+  int ran = 0;
+  int low_before = 0;  // the last of the others
+  thrum::wait_group group;
+  thrum::wait_group all_low;
+  all_low.add(5 * turns);
+  for (int i = 0; i != 5 * turns; ++i) {
+    thrum::go(low_attributes, [&] {
+      ++low;
+      all_low.done();
+    });
+  }
+  for (int i = 0; i != others; ++i) {
+    group.go([&] { low_before = ++ran == others ? low : 0; });
+  }
+  group.wait();
+  CHECK(low_before >= turns - 2);
+  CHECK(low_before <= turns + 2);
+  all_low.wait();
+  CHECK(low == 5 * turns);
 }
 
 TEST_CASE("goroutines that yield for ever leave the background its turns") {
@@ -360,61 +341,56 @@ TEST_CASE("a background goroutine that is woken, or joins another one that ends,
   }
 }
 
-TEST_CASE("a background goroutine that is released together with others goes behind them") {
-  support::with_runtime(by_turns(), [] {
-    std::string order;
-    int waiting = 0;
-    thrum::latch latch(1);
-    const auto wait_for = [&](char what) {
-      ++waiting;
-      latch.wait();
-      order += what;
-    };
-    auto low = thrum::spawn(low_attributes, wait_for, 'b');
-    support::eventually([&] { return waiting == 1; });
-    auto first = thrum::spawn(wait_for, 'n');
-    auto second = thrum::spawn(wait_for, 'n');
-    support::eventually([&] { return waiting == 3; });
-    leave_the_turn_behind();
-    latch.count_down();
-    first.join();
-    second.join();
-    low.join();
-    CHECK(order == "nnb");
-  });
+IN_RUNTIME("a background goroutine that is released together with others goes behind them",
+           by_turns()) {
+  std::string order;
+  int waiting = 0;
+  thrum::latch latch(1);
+  const auto wait_for = [&](char what) {
+    ++waiting;
+    latch.wait();
+    order += what;
+  };
+  auto low = thrum::spawn(low_attributes, wait_for, 'b');
+  support::eventually([&] { return waiting == 1; });
+  auto first = thrum::spawn(wait_for, 'n');
+  auto second = thrum::spawn(wait_for, 'n');
+  support::eventually([&] { return waiting == 3; });
+  leave_the_turn_behind();
+  latch.count_down();
+  first.join();
+  second.join();
+  low.join();
+  CHECK(order == "nnb");
 }
 
-TEST_CASE("a goroutine that has lowered its priority goes behind when it yields") {
-  support::with_runtime(by_turns(), [] {
-    std::string order;
-    leave_the_turn_behind();
-    auto low = thrum::spawn([&] {
-      thrum::this_goroutine::priority(thrum::priority::background);
-      order += 'l';
-      thrum::this_goroutine::yield();
-      order += 'b';
-    });
-    append_five(order);
-    low.join();
-    CHECK(order.substr(order.find('l')) == "lnnnnb");
+IN_RUNTIME("a goroutine that has lowered its priority goes behind when it yields", by_turns()) {
+  std::string order;
+  leave_the_turn_behind();
+  auto low = thrum::spawn([&] {
+    thrum::this_goroutine::priority(thrum::priority::background);
+    order += 'l';
+    thrum::this_goroutine::yield();
+    order += 'b';
   });
+  append_five(order);
+  low.join();
+  CHECK(order.substr(order.find('l')) == "lnnnnb");
 }
 
-TEST_CASE("stats count the background goroutines that wait to run") {
-  support::with_runtime(by_turns(), [] {
-    std::vector<thrum::join_handle<void>> handles;
-    for (int i = 0; i != 3; ++i) {
-      handles.push_back(thrum::spawn(low_attributes, [] {}));
-    }
-    const thrum::stats_snapshot seen = thrum::stats();
-    CHECK(seen.background_queue == 3);
-    CHECK(seen.global_queue == 0);
-    CHECK(seen.runnable == 3);
-    for (auto& each : handles) {
-      each.join();
-    }
-    CHECK(thrum::stats().background_queue == 0);
-  });
+IN_RUNTIME("stats count the background goroutines that wait to run", by_turns()) {
+  std::vector<thrum::join_handle<void>> handles;
+  for (int i = 0; i != 3; ++i) {
+    handles.push_back(thrum::spawn(low_attributes, [] {}));
+  }
+  const thrum::stats_snapshot seen = thrum::stats();
+  CHECK(seen.background_queue == 3);
+  CHECK(seen.global_queue == 0);
+  CHECK(seen.runnable == 3);
+  for (auto& each : handles) {
+    each.join();
+  }
+  CHECK(thrum::stats().background_queue == 0);
 }
 
 TEST_CASE("stop ends background goroutines, those that have not begun as well") {

@@ -3,20 +3,8 @@
 
 #include <thrum/detail/sched/core/scheduler.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-
-using namespace std::chrono_literals;
-using support::eventually;
+#include "support/test.hpp"
 
 namespace {
 

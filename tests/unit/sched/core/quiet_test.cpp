@@ -5,10 +5,8 @@
 // users see of it is in testing/bubble_test.cpp.
 #include <thrum/detail/sched/core/scheduler.hpp>
 
-#include <thrum.hpp>
-
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
+#include "support/test.hpp"
 
 namespace {
 

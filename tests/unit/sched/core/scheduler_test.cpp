@@ -2,20 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/core/scheduler.hpp>
 
-#include <thrum.hpp>
 #include <thrum/detail/sched/core/counters.hpp>
 #include <thrum/detail/sched/core/registration.hpp>
 
+#include "support/test.hpp"
+
 #include <csignal>
-#include <cstdint>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/with_runtime.hpp"
 
 namespace {
 

@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/core/section.hpp>
 
-#include <thrum.hpp>
-
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/test.hpp"
 
 using thrum::sched::is_lock_allowed;
 using thrum::sched::section;

@@ -3,20 +3,7 @@
 
 #include <thrum/detail/sched/fork/fork.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <thread>
-
-using namespace std::chrono_literals;
-using support::with_endless_slices;
-using support::with_procs;
-using support::with_runtime;
+#include "support/test.hpp"
 
 namespace {
 
@@ -56,41 +43,36 @@ TEST_CASE("a goroutine is a forker from the beginning of its outermost fork to t
   CHECK_FALSE(thrum::sched::may_fork());
 }
 
-TEST_CASE("a half that nobody has taken goes back to its owner unrun") {
-  with_runtime(with_endless_slices(1), [] {
-    thrum::sched::forker own;
+IN_RUNTIME("a half that nobody has taken goes back to its owner unrun", with_endless_slices(1)) {
+  thrum::sched::forker own;
+  counting_half half;
+  REQUIRE(thrum::sched::offer(own, half));
+  CHECK(thrum::sched::take_back(own, half));
+  CHECK(half.ran_by == 0);
+}
+
+IN_RUNTIME("a half that was taken is done when its owner asks for it") {
+  thrum::sched::forker own;
+  for (int i = 0; i != 100; ++i) {
     counting_half half;
     REQUIRE(thrum::sched::offer(own, half));
-    CHECK(thrum::sched::take_back(own, half));
-    CHECK(half.ran_by == 0);
-  });
+    thrum::this_goroutine::yield();
+    const bool is_ours = thrum::sched::take_back(own, half);
+    CHECK(is_ours == (half.ran_by == 0));
+    CHECK(half.ran_by != thrum::this_goroutine::id());
+  }
 }
 
-TEST_CASE("a half that was taken is done when its owner asks for it") {
-  with_runtime([] {
-    thrum::sched::forker own;
-    for (int i = 0; i != 100; ++i) {
-      counting_half half;
-      REQUIRE(thrum::sched::offer(own, half));
-      thrum::this_goroutine::yield();
-      const bool is_ours = thrum::sched::take_back(own, half);
-      CHECK(is_ours == (half.ran_by == 0));
-      CHECK(half.ran_by != thrum::this_goroutine::id());
+IN_RUNTIME("a half that is offered inside blocking() is taken though all processors rest",
+           with_procs(2)) {
+  thrum::sched::forker own;
+  thrum::blocking([&] {
+    CHECK(eventually_without_timers([&] { return own.scheduler.monitor.is_asleep(); }));
+    while (own.deque.home().spend_credit()) {  // as if calls for help had been of no use
     }
-  });
-}
-
-TEST_CASE("a half that is offered inside blocking() is taken though all processors rest") {
-  with_runtime(with_procs(2), [] {
-    thrum::sched::forker own;
-    thrum::blocking([&] {
-      CHECK(eventually_without_timers([&] { return own.scheduler.monitor.is_asleep(); }));
-      while (own.deque.home().spend_credit()) {  // as if calls for help had been of no use
-      }
-      counting_half half;
-      REQUIRE(thrum::sched::offer(own, half));
-      CHECK(eventually_without_timers([&] { return half.ran_by != 0; }));
-      CHECK_FALSE(thrum::sched::take_back(own, half));
-    });
+    counting_half half;
+    REQUIRE(thrum::sched::offer(own, half));
+    CHECK(eventually_without_timers([&] { return half.ran_by != 0; }));
+    CHECK_FALSE(thrum::sched::take_back(own, half));
   });
 }

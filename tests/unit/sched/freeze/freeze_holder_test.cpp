@@ -3,15 +3,8 @@
 
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
 
@@ -87,13 +80,11 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the callers of a goroutine that runs are noted from its own stack") {
-  support::with_runtime([] {
-    const thrum::sched::section here;
-    machine& m = here.this_m();
-    m.callers.size = 0;
-    note_callers(m);
-    // Of 32-bit Arm's tables, which a walk does not read, there is the place where it stands.
-    CHECK(m.callers.size > (THRUM_HAS_ARM_UNWINDER ? 0U : 1U));
-  });
+IN_RUNTIME("the callers of a goroutine that runs are noted from its own stack") {
+  const thrum::sched::section here;
+  machine& m = here.this_m();
+  m.callers.size = 0;
+  note_callers(m);
+  // Of 32-bit Arm's tables, which a walk does not read, there is the place where it stands.
+  CHECK(m.callers.size > (THRUM_HAS_ARM_UNWINDER ? 0U : 1U));
 }

@@ -2,13 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/freeze/freeze_state.hpp>
 
-#include <atomic>
-#include <cstdint>
-#include <thread>
-
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
+#include "support/test.hpp"
 
 namespace {
 

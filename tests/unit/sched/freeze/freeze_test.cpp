@@ -6,14 +6,8 @@
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/syscall.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
 

@@ -3,12 +3,8 @@
 #include <thrum/detail/sched/host/host_attach.hpp>
 #include <thrum/detail/sched/host/host_loop.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
-
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
 

@@ -4,17 +4,11 @@
 // The steps of a host, one by one. What they are together: tests/unit/attached_host_test.cpp.
 #include <thrum/detail/sched/host/host_loop.hpp>
 
-#include <thrum.hpp>
-#include <thrum/detail/sched/host/host_leave.hpp>
+#include <thrum/detail/sched/run/off_host.hpp>
 
-#include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 #include "support/writable_socket.hpp"
-
-#include <atomic>
-#include <cstdint>
-#include <thread>
 
 namespace {
 

@@ -2,19 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/host/host.hpp>
 
-#include <thrum.hpp>
-#include <thrum/detail/sched/host/host_bell.hpp>
+#include <thrum/detail/sched/core/host_bell.hpp>
+#include <thrum/detail/sched/core/host_threads.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <thread>
-#include <vector>
+#include "support/test.hpp"
 
 namespace {
 

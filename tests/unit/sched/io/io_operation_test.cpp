@@ -5,29 +5,15 @@
 
 #include <thrum/detail/sched/io/io_operation.hpp>
 
-#include <thrum.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/io_uring.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/nameless_file.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <span>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
 
 #include <unistd.h>
-
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -70,76 +56,70 @@ TEST_CASE("a runtime says which poller it has") {
   CHECK(thrum::netpoll::completes(ring.scheduler().poller) == has_ring);
 }
 
-TEST_CASE("a connection is read by the kernel, piece by piece, to its end") {
-  support::with_runtime(with_ring(), [] {
-    both_ends ends;
-    std::atomic<int> pieces{0};
-    auto reader = thrum::spawn([&] {
-      std::string all;
-      std::error_code error;
-      for (std::string some; !(some = read_some(ends.far, error)).empty();) {
-        all += some + "|";
-        ++pieces;
-      }
-      return all + (error ? error.message() : "end");
-    });
-    int written = 0;
-    for (const char* const text : {"one", "two", "three"}) {
-      let_it_wait();
-      ends.near.write(std::string_view(text));
-      ++written;
-      REQUIRE(support::eventually([&] { return pieces == written; }));
+IN_RUNTIME("a connection is read by the kernel, piece by piece, to its end", with_ring()) {
+  both_ends ends;
+  std::atomic<int> pieces{0};
+  auto reader = thrum::spawn([&] {
+    std::string all;
+    std::error_code error;
+    for (std::string some; !(some = read_some(ends.far, error)).empty();) {
+      all += some + "|";
+      ++pieces;
     }
-    let_it_wait();
-    ends.near.close();
-    CHECK(reader.join() == "one|two|three|end");
+    return all + (error ? error.message() : "end");
   });
+  int written = 0;
+  for (const char* const text : {"one", "two", "three"}) {
+    let_it_wait();
+    ends.near.write(std::string_view(text));
+    ++written;
+    REQUIRE(support::eventually([&] { return pieces == written; }));
+  }
+  let_it_wait();
+  ends.near.close();
+  CHECK(reader.join() == "one|two|three|end");
 }
 
-TEST_CASE("a deadline ends a read that the kernel was to complete, and the next one goes on") {
-  support::with_runtime(with_ring(), [] {
-    both_ends ends;
+IN_RUNTIME("a deadline ends a read that the kernel was to complete, and the next one goes on",
+           with_ring()) {
+  both_ends ends;
+  std::error_code error;
+  ends.far.set_read_deadline(std::chrono::steady_clock::now() + 5ms);
+  CHECK(read_some(ends.far, error).empty());
+  CHECK(error == thrum::errc::deadline_exceeded);
+  ends.far.set_read_deadline(thrum::time_point::max());
+  ends.near.write(std::string_view("late"));
+  CHECK(read_some(ends.far, error) == "late");
+}
+
+IN_RUNTIME("a deadline that is moved further lets such a read wait on", with_ring()) {
+  both_ends ends;
+  ends.far.set_read_deadline(std::chrono::steady_clock::now() + 1h);
+  auto reader = thrum::spawn([&] {
     std::error_code error;
-    ends.far.set_read_deadline(std::chrono::steady_clock::now() + 5ms);
-    CHECK(read_some(ends.far, error).empty());
-    CHECK(error == thrum::errc::deadline_exceeded);
-    ends.far.set_read_deadline(thrum::time_point::max());
-    ends.near.write(std::string_view("late"));
-    CHECK(read_some(ends.far, error) == "late");
+    return read_some(ends.far, error);
   });
+  let_it_wait();
+  ends.far.set_read_deadline(thrum::time_point::max());
+  let_it_wait();
+  ends.near.write(std::string_view("x"));
+  CHECK(reader.join() == "x");
 }
 
-TEST_CASE("a deadline that is moved further lets such a read wait on") {
-  support::with_runtime(with_ring(), [] {
-    both_ends ends;
-    ends.far.set_read_deadline(std::chrono::steady_clock::now() + 1h);
-    auto reader = thrum::spawn([&] {
-      std::error_code error;
-      return read_some(ends.far, error);
-    });
-    let_it_wait();
-    ends.far.set_read_deadline(thrum::time_point::max());
-    let_it_wait();
-    ends.near.write(std::string_view("x"));
-    CHECK(reader.join() == "x");
-  });
-}
-
-TEST_CASE("a close ends a read that the kernel was to complete, and the peer learns of it") {
-  support::with_runtime(with_ring(), [] {
-    both_ends ends;
-    auto reader = thrum::spawn([&] {
-      std::error_code error;
-      read_some(ends.far, error);
-      return error;
-    });
-    let_it_wait();
-    ends.far.close();
-    CHECK(reader.join() == std::errc::operation_canceled);
+IN_RUNTIME("a close ends a read that the kernel was to complete, and the peer learns of it",
+           with_ring()) {
+  both_ends ends;
+  auto reader = thrum::spawn([&] {
     std::error_code error;
-    CHECK(read_some(ends.near, error).empty());
-    CHECK_FALSE(error);
+    read_some(ends.far, error);
+    return error;
   });
+  let_it_wait();
+  ends.far.close();
+  CHECK(reader.join() == std::errc::operation_canceled);
+  std::error_code error;
+  CHECK(read_some(ends.near, error).empty());
+  CHECK_FALSE(error);
 }
 
 TEST_CASE("a runtime that stops ends a read that the kernel was to complete") {
@@ -164,66 +144,61 @@ TEST_CASE("a runtime that stops ends a read that the kernel was to complete") {
   CHECK(was_unwound == static_cast<bool>(THRUM_EXCEPTIONS));
 }
 
-TEST_CASE("what comes beside a deadline is read by this call or the next, and not lost") {
-  support::with_runtime(with_ring(), [] {
-    both_ends ends;
-    constexpr int rounds = 300;
-    auto writer = thrum::spawn([&] {
-      for (int i = 0; i != rounds; ++i) {
-        thrum::sleep_for(std::chrono::microseconds(50 + i));
-        ends.near.write(std::string_view("x"));
-      }
+IN_RUNTIME("what comes beside a deadline is read by this call or the next, and not lost",
+           with_ring()) {
+  both_ends ends;
+  constexpr int rounds = 300;
+  auto writer = thrum::spawn([&] {
+    for (int i = 0; i != rounds; ++i) {
+      thrum::sleep_for(std::chrono::microseconds(50 + i));
+      ends.near.write(std::string_view("x"));
+    }
+  });
+  int got = 0;
+  int late = 0;
+  while (got != rounds || late == 0) {  // when all was read, the next call comes too late
+    std::error_code error;
+    ends.far.set_read_deadline(std::chrono::steady_clock::now() + 100us);
+    got += static_cast<int>(read_some(ends.far, error).size());
+    late += error ? 1 : 0;
+  }
+  writer.join();
+  CHECK(got == rounds);
+}
+
+IN_RUNTIME("a file is written and read by the kernel, at its position and beside it", with_ring()) {
+  thrum::io::file file(support::open_nameless_file());
+  file.write(std::string_view("0123456789"));
+  CHECK(file.write_at(std::string_view("ab"), 3) == 2);
+  char buffer[16] = {};
+  CHECK(file.read_at(std::span<char>(buffer), 2) == 8);
+  CHECK(std::string_view(buffer) == "2ab56789");
+  CHECK(file.read(std::span<char>(buffer)) == 0);
+  file.seek(8);
+  CHECK(file.read(std::span<char>(buffer, 1)) == 1);
+  CHECK(buffer[0] == '8');
+  CHECK(file.read(std::span<char>(buffer)) == 1);
+}
+
+IN_RUNTIME("many goroutines read one file side by side, each at its place", with_ring(4)) {
+  thrum::io::file file(support::open_nameless_file());
+  constexpr unsigned readers = 100;
+  std::string text;
+  for (unsigned i = 0; i != readers; ++i) {
+    text.append(1'000, static_cast<char>('a' + i % 26));
+  }
+  file.write(std::string_view(text));
+  thrum::wait_group all;
+  std::atomic<unsigned> right{0};
+  for (unsigned i = 0; i != readers; ++i) {
+    all.add(1);
+    thrum::go([&, i] {
+      std::string part(1'000, ' ');
+      const std::size_t n = file.read_at(std::span<char>(part), i * 1'000);
+      right += n == 1'000 && part == text.substr(i * 1'000, 1'000) ? 1 : 0;
+      all.done();
     });
-    int got = 0;
-    int late = 0;
-    while (got != rounds || late == 0) {  // when all was read, the next call comes too late
-      std::error_code error;
-      ends.far.set_read_deadline(std::chrono::steady_clock::now() + 100us);
-      got += static_cast<int>(read_some(ends.far, error).size());
-      late += error ? 1 : 0;
-    }
-    writer.join();
-    CHECK(got == rounds);
-  });
-}
-
-TEST_CASE("a file is written and read by the kernel, at its position and beside it") {
-  support::with_runtime(with_ring(), [] {
-    thrum::io::file file(support::open_nameless_file());
-    file.write(std::string_view("0123456789"));
-    CHECK(file.write_at(std::string_view("ab"), 3) == 2);
-    char buffer[16] = {};
-    CHECK(file.read_at(std::span<char>(buffer), 2) == 8);
-    CHECK(std::string_view(buffer) == "2ab56789");
-    CHECK(file.read(std::span<char>(buffer)) == 0);
-    file.seek(8);
-    CHECK(file.read(std::span<char>(buffer, 1)) == 1);
-    CHECK(buffer[0] == '8');
-    CHECK(file.read(std::span<char>(buffer)) == 1);
-  });
-}
-
-TEST_CASE("many goroutines read one file side by side, each at its place") {
-  support::with_runtime(with_ring(4), [] {
-    thrum::io::file file(support::open_nameless_file());
-    constexpr unsigned readers = 100;
-    std::string text;
-    for (unsigned i = 0; i != readers; ++i) {
-      text.append(1'000, static_cast<char>('a' + i % 26));
-    }
-    file.write(std::string_view(text));
-    thrum::wait_group all;
-    std::atomic<unsigned> right{0};
-    for (unsigned i = 0; i != readers; ++i) {
-      all.add(1);
-      thrum::go([&, i] {
-        std::string part(1'000, ' ');
-        const std::size_t n = file.read_at(std::span<char>(part), i * 1'000);
-        right += n == 1'000 && part == text.substr(i * 1'000, 1'000) ? 1 : 0;
-        all.done();
-      });
-    }
-    all.wait();
-    CHECK(right == readers);
-  });
+  }
+  all.wait();
+  CHECK(right == readers);
 }

@@ -3,22 +3,8 @@
 
 #include <thrum/detail/sched/io/io_share.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/folder.hpp"
-#include "support/with_runtime.hpp"
-
-#include <chrono>
-#include <cstddef>
-#include <functional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-using namespace std::chrono_literals;
+#include "support/test.hpp"
 
 namespace {
 
@@ -64,78 +50,73 @@ int longest_row(const std::function<void()>& operation) {
 
 }  // namespace
 
-TEST_CASE(
-    "a goroutine that uses a pipe, or waits for a ready descriptor, for ever lets others run") {
-  support::with_runtime(shares_by_itself(), [] {
-    thrum::io::pipe pipe;
-    CHECK(longest_row([&] { use_once(pipe); }) <= share_of_calls);
-    pipe.write("x");
-    CHECK(longest_row([&] { thrum::io::wait_readable(pipe.reader().native_handle()); }) <=
-          share_of_calls + 1);
-  });
+IN_RUNTIME(
+    "a goroutine that uses a pipe, or waits for a ready descriptor, for ever lets others run",
+    shares_by_itself()) {
+  thrum::io::pipe pipe;
+  CHECK(longest_row([&] { use_once(pipe); }) <= share_of_calls);
+  pipe.write("x");
+  CHECK(longest_row([&] { thrum::io::wait_readable(pipe.reader().native_handle()); }) <=
+        share_of_calls + 1);
 }
 
-TEST_CASE("a goroutine that sends itself datagrams for ever lets others run") {
-  support::with_runtime(shares_by_itself(), [] {
-    auto socket = thrum::net::udp_socket::bind("127.0.0.1:0");
-    const auto own = socket.local();
+IN_RUNTIME("a goroutine that sends itself datagrams for ever lets others run", shares_by_itself()) {
+  auto socket = thrum::net::udp_socket::bind("127.0.0.1:0");
+  const auto own = socket.local();
+  char byte = 0;
+  CHECK(longest_row([&] {
+          socket.send_to("x", own);
+          socket.recv(std::span(&byte, 1));
+        }) <= share_of_calls);
+}
+
+IN_RUNTIME("a goroutine that reads from a file for ever lets others run, with large pieces sooner",
+           shares_by_itself()) {
+  const support::folder folder;
+  auto file = thrum::io::file::open(
+      (folder / "file").string(), thrum::io::open_mode::read_write | thrum::io::open_mode::create);
+  std::vector<char> large(512 * 1024);
+  file.write(std::string_view(large.data(), large.size()));
+  for (const std::size_t size : {std::size_t{1}, large.size()}) {
+    CHECK(longest_row([&] { file.read_at(std::span(large).first(size), 0); }) <=
+          (size == 1 ? share_of_calls + 1 : 3));
+  }
+}
+
+IN_RUNTIME("a goroutine whose descriptor becomes ready goes before those that never wait",
+           shares_by_itself()) {
+  constexpr int flooders = 50;
+  constexpr int longest_turn = 64 * share_of_calls;
+  constexpr int a_turn_of_each = flooders * longest_turn;
+  int begun = 0;
+  int before = 0;      // operations, until all have begun
+  int operations = 0;  // and from then on
+  bool over = false;
+  thrum::io::pipe question;
+  thrum::wait_group group;
+  group.go([&] {
     char byte = 0;
-    CHECK(longest_row([&] {
-            socket.send_to("x", own);
-            socket.recv(std::span(&byte, 1));
-          }) <= share_of_calls);
+    question.read(std::span(&byte, 1));
+    over = true;
   });
-}
-
-TEST_CASE("a goroutine that reads from a file for ever lets others run, with large pieces sooner") {
-  support::with_runtime(shares_by_itself(), [] {
-    const support::folder folder;
-    auto file = thrum::io::file::open((folder / "file").string(), thrum::io::open_mode::read_write |
-                                                                      thrum::io::open_mode::create);
-    std::vector<char> large(512 * 1024);
-    file.write(std::string_view(large.data(), large.size()));
-    for (const std::size_t size : {std::size_t{1}, large.size()}) {
-      CHECK(longest_row([&] { file.read_at(std::span(large).first(size), 0); }) <=
-            (size == 1 ? share_of_calls + 1 : 3));
-    }
-  });
-}
-
-TEST_CASE("a goroutine whose descriptor becomes ready goes before those that never wait") {
-  support::with_runtime(shares_by_itself(), [] {
-    constexpr int flooders = 50;
-    constexpr int longest_turn = 64 * share_of_calls;
-    constexpr int a_turn_of_each = flooders * longest_turn;
-    int begun = 0;
-    int before = 0;      // operations, until all have begun
-    int operations = 0;  // and from then on
-    bool over = false;
-    thrum::io::pipe question;
-    thrum::wait_group group;
+  for (int i = 0; i != flooders; ++i) {
     group.go([&] {
-      char byte = 0;
-      question.read(std::span(&byte, 1));
-      over = true;
+      thrum::io::pipe pipe;
+      ++begun;
+      for (int* n = &before; !over && *n < a_turn_of_each; ++*n) {
+        use_once(pipe);
+        n = begun == flooders ? &operations : &before;
+      }
     });
-    for (int i = 0; i != flooders; ++i) {
-      group.go([&] {
-        thrum::io::pipe pipe;
-        ++begun;
-        for (int* n = &before; !over && *n < a_turn_of_each; ++*n) {
-          use_once(pipe);
-          n = begun == flooders ? &operations : &before;
-        }
-      });
-    }
-    while (begun != flooders) {
-      thrum::this_goroutine::yield();
-    }
-    CHECK(before < a_turn_of_each);
-    operations = 0;
-    question.write("x");
-    group.wait();
-    CHECK(operations < a_turn_of_each / 4);
-  });
+  }
+  while (begun != flooders) {
+    thrum::this_goroutine::yield();
+  }
+  CHECK(before < a_turn_of_each);
+  operations = 0;
+  question.write("x");
+  group.wait();
+  CHECK(operations < a_turn_of_each / 4);
 }
 
 namespace {
@@ -174,37 +155,35 @@ constexpr int most_of_a_slice = 30 * share_of_calls;  // two calls each of a who
 
 }  // namespace
 
-TEST_CASE("a goroutine takes turns with one that never waits, or goes first if it moved no data") {
-  support::with_runtime(shares_by_itself(), [] {
-    CHECK(operations_until_back(&use_once) >= most_of_a_slice);
-    CHECK(operations_until_back([](thrum::io::pipe& own) {
-            thrum::io::wait_writable(own.writer().native_handle());
-          }) < most_of_a_slice);
-  });
+IN_RUNTIME("a goroutine takes turns with one that never waits, or goes first if it moved no data",
+           shares_by_itself()) {
+  CHECK(operations_until_back(&use_once) >= most_of_a_slice);
+  CHECK(operations_until_back([](thrum::io::pipe& own) {
+          thrum::io::wait_writable(own.writer().native_handle());
+        }) < most_of_a_slice);
 }
 
-TEST_CASE("a goroutine that had to give way runs again, though others never wait") {
-  support::with_runtime(shares_by_itself(), [] {
-    constexpr int too_many = 100'000;
-    int operations = 0;
-    auto flooder = thrum::spawn([&] {
-      for (thrum::io::pipe pipe; operations != 4 * share_of_calls; ++operations) {
-        use_once(pipe);
-      }
-    });
-    bool over = false;
-    auto other = thrum::spawn([&] {
-      while (!over) {
-        thrum::this_goroutine::yield();
-      }
-    });
-    int yields = 0;
-    for (; operations != 4 * share_of_calls && yields != too_many; ++yields) {
+IN_RUNTIME("a goroutine that had to give way runs again, though others never wait",
+           shares_by_itself()) {
+  constexpr int too_many = 100'000;
+  int operations = 0;
+  auto flooder = thrum::spawn([&] {
+    for (thrum::io::pipe pipe; operations != 4 * share_of_calls; ++operations) {
+      use_once(pipe);
+    }
+  });
+  bool over = false;
+  auto other = thrum::spawn([&] {
+    while (!over) {
       thrum::this_goroutine::yield();
     }
-    CHECK(yields != too_many);
-    over = true;
-    flooder.join();
-    other.join();
   });
+  int yields = 0;
+  for (; operations != 4 * share_of_calls && yields != too_many; ++yields) {
+    thrum::this_goroutine::yield();
+  }
+  CHECK(yields != too_many);
+  over = true;
+  flooder.join();
+  other.join();
 }

@@ -5,17 +5,8 @@
 #include <thrum/detail/sched/io/poll_events.hpp>
 #include <thrum/detail/sched/io/poll_table.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/silent_socket.hpp"
-#include "support/with_runtime.hpp"
-
-#include <cstdint>
-#include <limits>
-#include <set>
-#include <vector>
+#include "support/test.hpp"
 
 using thrum::sched::io_side;
 using thrum::sched::poll_desc;
@@ -64,74 +55,65 @@ std::uint64_t tag_of_closed(const poll_desc*& place) {
 
 }  // namespace
 
-TEST_CASE("an event makes the sides ready that it names, and no other") {
-  support::with_runtime([] {
-    const known_socket written;
-    deliver_event(written.desc().tag(), thrum::netpoll::writable);
-    CHECK(written.is_ready(io_side::write));
-    CHECK_FALSE(written.is_ready(io_side::read));
-    const known_socket read;
-    deliver_event(read.desc().tag(), thrum::netpoll::readable);
-    CHECK(read.is_ready(io_side::read));
-    CHECK_FALSE(read.is_ready(io_side::write));
-    const known_socket both;
-    deliver_event(both.desc().tag(), thrum::netpoll::readable | thrum::netpoll::writable);
-    CHECK(both.is_ready(io_side::read));
-    CHECK(both.is_ready(io_side::write));
-  });
+IN_RUNTIME("an event makes the sides ready that it names, and no other") {
+  const known_socket written;
+  deliver_event(written.desc().tag(), thrum::netpoll::writable);
+  CHECK(written.is_ready(io_side::write));
+  CHECK_FALSE(written.is_ready(io_side::read));
+  const known_socket read;
+  deliver_event(read.desc().tag(), thrum::netpoll::readable);
+  CHECK(read.is_ready(io_side::read));
+  CHECK_FALSE(read.is_ready(io_side::write));
+  const known_socket both;
+  deliver_event(both.desc().tag(), thrum::netpoll::readable | thrum::netpoll::writable);
+  CHECK(both.is_ready(io_side::read));
+  CHECK(both.is_ready(io_side::write));
 }
 
-TEST_CASE("an event of a closed descriptor does not make the next one in its place ready") {
-  support::with_runtime([] {
-    const poll_desc* place = nullptr;
-    const std::uint64_t stale = tag_of_closed(place);
-    const known_socket next;
-    REQUIRE(&next.desc() == place);
-    deliver_event(stale, thrum::netpoll::readable | thrum::netpoll::unusual);
-    CHECK_FALSE(next.is_ready());
-    CHECK_FALSE(next.desc().unusual);
-    deliver_event(next.desc().tag(), thrum::netpoll::readable | thrum::netpoll::unusual);
-    CHECK(next.is_ready());
-    CHECK(next.desc().unusual);
-  });
+IN_RUNTIME("an event of a closed descriptor does not make the next one in its place ready") {
+  const poll_desc* place = nullptr;
+  const std::uint64_t stale = tag_of_closed(place);
+  const known_socket next;
+  REQUIRE(&next.desc() == place);
+  deliver_event(stale, thrum::netpoll::readable | thrum::netpoll::unusual);
+  CHECK_FALSE(next.is_ready());
+  CHECK_FALSE(next.desc().unusual);
+  deliver_event(next.desc().tag(), thrum::netpoll::readable | thrum::netpoll::unusual);
+  CHECK(next.is_ready());
+  CHECK(next.desc().unusual);
 }
 
-TEST_CASE("an event of a closed descriptor wakes no waiter for the next one in its place") {
-  support::with_runtime([] {
-    const poll_desc* place = nullptr;
-    const std::uint64_t stale = tag_of_closed(place);
-    const known_socket next;
-    REQUIRE(&next.desc() == place);
-    auto reader = thrum::spawn([&] {
-      bool waited = false;
-      int error = poll_wait::begin(next.desc(), io_side::read, waited);
-      if (error == 0) {
-        error = poll_wait::wait(next.desc(), io_side::read);
-        poll_wait::end(next.desc(), io_side::read, false, 0);
-      }
-      return error;
-    });
-    const auto waits = [&] {
-      const thrum::sched::section here;
-      const thrum::sched::scoped guard(next.desc().lock);
-      return next.desc().side(io_side::read).waiter != nullptr;
-    };
-    REQUIRE(support::eventually(waits));
-    deliver_event(stale, thrum::netpoll::readable);
-    CHECK(waits());
-    deliver_event(next.desc().tag(), thrum::netpoll::readable);
-    CHECK(reader.join() == 0);
+IN_RUNTIME("an event of a closed descriptor wakes no waiter for the next one in its place") {
+  const poll_desc* place = nullptr;
+  const std::uint64_t stale = tag_of_closed(place);
+  const known_socket next;
+  REQUIRE(&next.desc() == place);
+  auto reader = thrum::spawn([&] {
+    bool waited = false;
+    int error = poll_wait::begin(next.desc(), io_side::read, waited);
+    if (error == 0) {
+      error = poll_wait::wait(next.desc(), io_side::read);
+      poll_wait::end(next.desc(), io_side::read, false, 0);
+    }
+    return error;
   });
+  const auto waits = [&] {
+    const thrum::sched::section here;
+    const thrum::sched::scoped guard(next.desc().lock);
+    return next.desc().side(io_side::read).waiter != nullptr;
+  };
+  REQUIRE(support::eventually(waits));
+  deliver_event(stale, thrum::netpoll::readable);
+  CHECK(waits());
+  deliver_event(next.desc().tag(), thrum::netpoll::readable);
+  CHECK(reader.join() == 0);
 }
 
-TEST_CASE("an event with a tag that was never given makes nothing ready") {
-  support::with_runtime([] {
-    const known_socket some;
-    constexpr auto no_index = std::numeric_limits<std::uint32_t>::max();
-    deliver_event((std::uint64_t{no_index} << 32) | some.desc().generation,
-                  thrum::netpoll::readable);
-    CHECK_FALSE(some.is_ready());
-  });
+IN_RUNTIME("an event with a tag that was never given makes nothing ready") {
+  const known_socket some;
+  constexpr auto no_index = std::numeric_limits<std::uint32_t>::max();
+  deliver_event((std::uint64_t{no_index} << 32) | some.desc().generation, thrum::netpoll::readable);
+  CHECK_FALSE(some.is_ready());
 }
 
 TEST_CASE("a descriptor that is closed has another tag for its next use") {

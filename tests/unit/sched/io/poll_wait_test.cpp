@@ -3,17 +3,9 @@
 
 #include <thrum/detail/sched/io/poll_wait.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/silent_socket.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <chrono>
-#include <cstdint>
-
-using namespace std::chrono_literals;
 using thrum::sched::io_deadline_exceeded;
 using thrum::sched::io_side;
 using thrum::sched::poll_desc;
@@ -115,54 +107,48 @@ TEST_CASE("a deadline that is moved to the past ends the waits for a turn that a
   });
 }
 
-TEST_CASE("a deadline that is moved while some wait leaves them their places until it has come") {
-  support::with_runtime([] {
-    const silent_socket socket;
-    socket.set_deadline(an_hour_from_now());
-    REQUIRE(socket.begin() == 0);
-    auto first = thrum::spawn([&] { return socket.wait(); });
-    auto second = thrum::spawn([&] { return socket.begin(); });
-    const auto both_wait = [&] { return socket.has_waiter() && socket.has_queue(); };
-    REQUIRE(support::eventually(both_wait));
-    socket.set_deadline(thrum::sched::no_deadline);
-    REQUIRE(support::eventually(both_wait));
-    socket.set_deadline(an_hour_from_now());
-    REQUIRE(support::eventually(both_wait));
-    socket.set_deadline(long_past);
-    CHECK(first.join() == io_deadline_exceeded);
-    socket.end();
-    CHECK(second.join() == io_deadline_exceeded);
-  });
+IN_RUNTIME("a deadline that is moved while some wait leaves them their places until it has come") {
+  const silent_socket socket;
+  socket.set_deadline(an_hour_from_now());
+  REQUIRE(socket.begin() == 0);
+  auto first = thrum::spawn([&] { return socket.wait(); });
+  auto second = thrum::spawn([&] { return socket.begin(); });
+  const auto both_wait = [&] { return socket.has_waiter() && socket.has_queue(); };
+  REQUIRE(support::eventually(both_wait));
+  socket.set_deadline(thrum::sched::no_deadline);
+  REQUIRE(support::eventually(both_wait));
+  socket.set_deadline(an_hour_from_now());
+  REQUIRE(support::eventually(both_wait));
+  socket.set_deadline(long_past);
+  CHECK(first.join() == io_deadline_exceeded);
+  socket.end();
+  CHECK(second.join() == io_deadline_exceeded);
 }
 
-TEST_CASE("a deadline that has passed refuses each turn until it is moved") {
-  support::with_runtime([] {
-    const silent_socket socket;
-    socket.set_deadline(long_past);
-    CHECK(socket.begin() == io_deadline_exceeded);
-    CHECK_FALSE(socket.sees([](auto& side) { return side.busy; }));
-    socket.set_deadline(thrum::sched::no_deadline);
-    REQUIRE(socket.begin() == 0);
-    socket.end();
-    CHECK_FALSE(socket.sees([](auto& side) { return side.busy; }));
-  });
+IN_RUNTIME("a deadline that has passed refuses each turn until it is moved") {
+  const silent_socket socket;
+  socket.set_deadline(long_past);
+  CHECK(socket.begin() == io_deadline_exceeded);
+  CHECK_FALSE(socket.sees([](auto& side) { return side.busy; }));
+  socket.set_deadline(thrum::sched::no_deadline);
+  REQUIRE(socket.begin() == 0);
+  socket.end();
+  CHECK_FALSE(socket.sees([](auto& side) { return side.busy; }));
 }
 
-TEST_CASE("who waits for a turn gets it when the call before it ends") {
-  support::with_runtime([] {
-    const silent_socket socket;
-    REQUIRE(socket.begin() == 0);
-    auto next = thrum::spawn([&] {
-      const int error = socket.begin();
-      if (error == 0) {
-        socket.end();
-      }
-      return error;
-    });
-    REQUIRE(support::eventually([&] { return socket.has_queue(); }));
-    socket.end();
-    CHECK(next.join() == 0);
-    CHECK(socket.begin() == 0);
-    socket.end();
+IN_RUNTIME("who waits for a turn gets it when the call before it ends") {
+  const silent_socket socket;
+  REQUIRE(socket.begin() == 0);
+  auto next = thrum::spawn([&] {
+    const int error = socket.begin();
+    if (error == 0) {
+      socket.end();
+    }
+    return error;
   });
+  REQUIRE(support::eventually([&] { return socket.has_queue(); }));
+  socket.end();
+  CHECK(next.join() == 0);
+  CHECK(socket.begin() == 0);
+  socket.end();
 }

@@ -5,20 +5,10 @@
 
 #include <thrum/detail/sched/io/poll_watch.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-using support::eventually;
 using support::tcp_pair;
-using support::with_runtime;
 using thrum::sched::io_side;
 using thrum::sched::poll_watch;
 using outcome = thrum::sched::poll_watch::outcome;
@@ -35,40 +25,35 @@ struct counting_point : thrum::sched::foreign_point {
 
 }  // namespace
 
-TEST_CASE("a point is told of one event, and is out then") {
-  with_runtime([] {
-    auto pair = tcp_pair();
-    auto& desc = *pair.server.waits_on().waited_on();
-    counting_point point;
-    REQUIRE(poll_watch::begin(desc, io_side::read, point) == outcome::told);
-    CHECK(point.is_linked);
-    CHECK(point.n == 0);
-    pair.client.write(std::string_view("x"));
-    REQUIRE(eventually([&] { return point.n == 1; }));
-    CHECK_FALSE(poll_watch::end(desc, io_side::read, point));
-    CHECK(poll_watch::begin(desc, io_side::read, point) == outcome::ready);
-    // A poller that is asked each time may answer before it is taken out.
-    CHECK(
-        (poll_watch::end(desc, io_side::read, point) || eventually([&] { return point.n == 2; })));
-    CHECK_FALSE(poll_watch::end(desc, io_side::read, point));
-  });
+IN_RUNTIME("a point is told of one event, and is out then") {
+  auto pair = tcp_pair();
+  auto& desc = *pair.server.waits_on().waited_on();
+  counting_point point;
+  REQUIRE(poll_watch::begin(desc, io_side::read, point) == outcome::told);
+  CHECK(point.is_linked);
+  CHECK(point.n == 0);
+  pair.client.write(std::string_view("x"));
+  REQUIRE(eventually([&] { return point.n == 1; }));
+  CHECK_FALSE(poll_watch::end(desc, io_side::read, point));
+  CHECK(poll_watch::begin(desc, io_side::read, point) == outcome::ready);
+  // A poller that is asked each time may answer before it is taken out.
+  CHECK((poll_watch::end(desc, io_side::read, point) || eventually([&] { return point.n == 2; })));
+  CHECK_FALSE(poll_watch::end(desc, io_side::read, point));
 }
 
-TEST_CASE(
+IN_RUNTIME(
     "a point that was taken out is not told, and one of a closed descriptor is told at once") {
-  with_runtime([] {
-    auto pair = tcp_pair();
-    auto& desc = *pair.server.waits_on().waited_on();
-    counting_point taken_out;
-    counting_point left_in;
-    REQUIRE(poll_watch::begin(desc, io_side::read, taken_out) == outcome::told);
-    REQUIRE(poll_watch::begin(desc, io_side::read, left_in) == outcome::told);
-    CHECK(poll_watch::end(desc, io_side::read, taken_out));
-    pair.server.close();
-    CHECK(left_in.n == 1);
-    CHECK(taken_out.n == 0);
-    CHECK_FALSE(poll_watch::end(desc, io_side::read, left_in));
-  });
+  auto pair = tcp_pair();
+  auto& desc = *pair.server.waits_on().waited_on();
+  counting_point taken_out;
+  counting_point left_in;
+  REQUIRE(poll_watch::begin(desc, io_side::read, taken_out) == outcome::told);
+  REQUIRE(poll_watch::begin(desc, io_side::read, left_in) == outcome::told);
+  CHECK(poll_watch::end(desc, io_side::read, taken_out));
+  pair.server.close();
+  CHECK(left_in.n == 1);
+  CHECK(taken_out.n == 0);
+  CHECK_FALSE(poll_watch::end(desc, io_side::read, left_in));
 }
 
 TEST_CASE("a point is told when its side is made ready or its deadline moves, not of the other's") {

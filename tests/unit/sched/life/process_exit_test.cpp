@@ -10,13 +10,8 @@
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
 

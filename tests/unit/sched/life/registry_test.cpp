@@ -5,20 +5,12 @@
 
 #include <thrum/detail/sched/life/registry.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
 #include "support/program.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <thread>
-#include <vector>
+#include "support/test.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
 using thrum::sched::registry;
 using thrum::sched::runtime_scheduler;
 

@@ -3,24 +3,7 @@
 
 #include <thrum/detail/sched/life/shutdown.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
-
-using namespace std::chrono_literals;
-using support::eventually;
-using support::is_usage_error;
-using support::scaled;
+#include "support/test.hpp"
 
 namespace {
 

@@ -28,7 +28,7 @@ bool is_on_1(const queued& i) { return i.cpu == 1; }
 
 }  // namespace
 
-TEST_CASE("the global queue gives in the order in which it took", "[global_queue]") {
+TEST_CASE("the global queue gives in the order in which it took") {
   queue q;
   std::array<queued, 5> items;
   for (auto& i : items) {
@@ -42,7 +42,7 @@ TEST_CASE("the global queue gives in the order in which it took", "[global_queue
   REQUIRE(q.pop() == nullptr);
 }
 
-TEST_CASE("a share is the queue's size by the number of processors, plus one", "[global_queue]") {
+TEST_CASE("a share is the queue's size by the number of processors, plus one") {
   queue q;
   std::array<queued, 100> items;
   for (auto& i : items) {
@@ -54,7 +54,7 @@ TEST_CASE("a share is the queue's size by the number of processors, plus one", "
   REQUIRE(q.take_share(1, 128).empty());
 }
 
-TEST_CASE("what a retiring processor leaves comes first", "[global_queue]") {
+TEST_CASE("what a retiring processor leaves comes first") {
   queue q;
   std::array<queued, 4> items;
   q.push_back(items[2]);
@@ -70,7 +70,7 @@ TEST_CASE("what a retiring processor leaves comes first", "[global_queue]") {
   }
 }
 
-TEST_CASE("a preempted goroutine that has time left goes before all others", "[global_queue]") {
+TEST_CASE("a preempted goroutine that has time left goes before all others") {
   queue q;
   std::array<queued, 3> items;
   q.push_back(items[0]);
@@ -82,7 +82,7 @@ TEST_CASE("a preempted goroutine that has time left goes before all others", "[g
   REQUIRE(q.empty());
 }
 
-TEST_CASE("of preempted goroutines whose turn it is, one that suits goes first", "[global_queue]") {
+TEST_CASE("of preempted goroutines whose turn it is, one that suits goes first") {
   queue q;
   std::array<queued, 4> items;
   items[1].cpu = 1;
@@ -96,7 +96,7 @@ TEST_CASE("of preempted goroutines whose turn it is, one that suits goes first",
   REQUIRE(q.size() == 1);
 }
 
-TEST_CASE("a preempted goroutine is passed over only so many times", "[global_queue]") {
+TEST_CASE("a preempted goroutine is passed over only so many times") {
   queue q;
   std::array<queued, 6> items;
   for (auto& i : items) {
@@ -111,7 +111,7 @@ TEST_CASE("a preempted goroutine is passed over only so many times", "[global_qu
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[3]);  // it counts from 0 again
 }
 
-TEST_CASE("no preempted goroutine goes before one that waits in front of it", "[global_queue]") {
+TEST_CASE("no preempted goroutine goes before one that waits in front of it") {
   queue q;
   std::array<queued, 3> items;
   items[2].cpu = 1;
@@ -123,8 +123,7 @@ TEST_CASE("no preempted goroutine goes before one that waits in front of it", "[
   REQUIRE(q.take_preempted_in_turn(is_on_1, 2) == &items[1]);  // items[0] stands between
 }
 
-TEST_CASE("an item that has given way comes after the others, but at the latest after three",
-          "[global_queue]") {
+TEST_CASE("an item that has given way comes after the others, but at the latest after three") {
   queue q;
   std::array<queued, 8> others;
   std::array<queued, 2> behind;
@@ -145,7 +144,7 @@ TEST_CASE("an item that has given way comes after the others, but at the latest 
   REQUIRE(q.pop() == &others[6]);
 }
 
-TEST_CASE("items that have given way do not leave in a batch", "[global_queue]") {
+TEST_CASE("items that have given way do not leave in a batch") {
   queue q;
   std::array<queued, 4> behind;
   for (auto& i : behind) {
@@ -155,7 +154,7 @@ TEST_CASE("items that have given way do not leave in a batch", "[global_queue]")
   REQUIRE(q.size() == 3);
 }
 
-TEST_CASE("preempted goroutines take turns with those that have given way", "[global_queue]") {
+TEST_CASE("preempted goroutines take turns with those that have given way") {
   queue q;
   std::array<queued, 8> stopped;
   queued behind;
@@ -172,7 +171,7 @@ TEST_CASE("preempted goroutines take turns with those that have given way", "[gl
   REQUIRE(q.take_preempted_in_turn(any, 100) != nullptr);
 }
 
-TEST_CASE("what has given way or has returned is found out of turn", "[global_queue]") {
+TEST_CASE("what has given way or has returned is found out of turn") {
   queue q;
   std::array<queued, 3> behind;
   for (auto& i : behind) {
@@ -191,7 +190,7 @@ TEST_CASE("what has given way or has returned is found out of turn", "[global_qu
   REQUIRE(q.size() == 2);
 }
 
-TEST_CASE("items that have returned take turns with those that have given way", "[global_queue]") {
+TEST_CASE("items that have returned take turns with those that have given way") {
   queue q;
   std::array<queued, 2> behind;
   std::array<queued, 3> returned;
@@ -213,7 +212,7 @@ TEST_CASE("items that have returned take turns with those that have given way", 
   CHECK(q.empty());
 }
 
-TEST_CASE("an item that has returned comes at the latest after three others", "[global_queue]") {
+TEST_CASE("an item that has returned comes at the latest after three others") {
   queue q;
   std::array<queued, 4> others;
   queued returned;

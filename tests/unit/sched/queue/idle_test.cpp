@@ -19,8 +19,7 @@ using set = thrum::sched::idle_set<thrum::sched::traits, p, m>;
 
 }  // namespace
 
-TEST_CASE("a submitter wakes nobody while an M spins, and only one submitter starts a spinner",
-          "[idle]") {
+TEST_CASE("a submitter wakes nobody while an M spins, and only one submitter starts a spinner") {
   set idle;
   m searcher;
   idle.begin_spinning(searcher);
@@ -30,8 +29,7 @@ TEST_CASE("a submitter wakes nobody while an M spins, and only one submitter sta
   REQUIRE_FALSE(idle.claim_wake());
 }
 
-TEST_CASE("two searchers may be on their way once eight Ps are busy, and one when fewer are",
-          "[idle]") {
+TEST_CASE("two searchers may be on their way once eight Ps are busy, and one when fewer are") {
   set idle;
   p ps[3];
   {
@@ -58,7 +56,7 @@ TEST_CASE("two searchers may be on their way once eight Ps are busy, and one whe
   REQUIRE_FALSE(idle.claim_wake());  // the second does, and is enough now
 }
 
-TEST_CASE("a submitter that finds no idle P asks the next idler to spin", "[idle]") {
+TEST_CASE("a submitter that finds no idle P asks the next idler to spin") {
   set idle;
   REQUIRE(idle.claim_wake());
   {
@@ -75,7 +73,7 @@ TEST_CASE("a submitter that finds no idle P asks the next idler to spin", "[idle
   REQUIRE_FALSE(idle.spinner_wanted_locked());
 }
 
-TEST_CASE("an idle P goes to the submitter that claimed a wake-up", "[idle]") {
+TEST_CASE("an idle P goes to the submitter that claimed a wake-up") {
   set idle;
   p one;
   {
@@ -90,7 +88,7 @@ TEST_CASE("an idle P goes to the submitter that claimed a wake-up", "[idle]") {
   REQUIRE(idle.idle_ps() == 0);
 }
 
-TEST_CASE("a hand-off starts a spinner only if nobody spins and nobody idles", "[idle]") {
+TEST_CASE("a hand-off starts a spinner only if nobody spins and nobody idles") {
   set idle;
   p one;
   {
@@ -107,7 +105,7 @@ TEST_CASE("a hand-off starts a spinner only if nobody spins and nobody idles", "
   REQUIRE_FALSE(idle.claim_first_spinner());
 }
 
-TEST_CASE("the M that went to sleep last is the first to be woken", "[idle]") {
+TEST_CASE("the M that went to sleep last is the first to be woken") {
   set idle;
   m a;
   m b;
@@ -120,7 +118,7 @@ TEST_CASE("the M that went to sleep last is the first to be woken", "[idle]") {
   REQUIRE(idle.take_m_locked() == nullptr);
 }
 
-TEST_CASE("of the Ms that went to sleep last one that suits is woken before the others", "[idle]") {
+TEST_CASE("of the Ms that went to sleep last one that suits is woken before the others") {
   set idle;
   m all[3];
   thrum::sched::scoped guard(idle.lock());

@@ -42,7 +42,7 @@ void check_refused(Work work, Words... words) {
 
 }  // namespace
 
-TEST_CASE("a lock of a lower rank is refused while one of a higher rank is held", "[lock]") {
+TEST_CASE("a lock of a lower rank is refused while one of a higher rank is held") {
   check_refused(
       [] {
         spin_lock heap{lock_rank::heap};
@@ -55,7 +55,7 @@ TEST_CASE("a lock of a lower rank is refused while one of a higher rank is held"
       "take them the other way round, or drop the second one before", "sched/queue/lock_rank.hpp");
 }
 
-TEST_CASE("locks of rising ranks are taken, and dropped in any order", "[lock]") {
+TEST_CASE("locks of rising ranks are taken, and dropped in any order") {
   spin_lock channel{lock_rank::channel};
   blocking_lock idle{lock_rank::idle};
   spin_lock heap{lock_rank::heap};
@@ -70,7 +70,7 @@ TEST_CASE("locks of rising ranks are taken, and dropped in any order", "[lock]")
   CHECK(count_held_locks() == 0);
 }
 
-TEST_CASE("a lock that was dropped forbids no other", "[lock]") {
+TEST_CASE("a lock that was dropped forbids no other") {
   spin_lock heap{lock_rank::heap};
   spin_lock channel{lock_rank::channel};
   heap.lock();
@@ -84,8 +84,7 @@ TEST_CASE("a lock that was dropped forbids no other", "[lock]") {
   CHECK(count_held_locks() == 0);
 }
 
-TEST_CASE("locks of one rank: of channels in the order of their addresses, of others only one",
-          "[lock]") {
+TEST_CASE("locks of one rank: of channels in the order of their addresses, of others only one") {
   const auto channels = row_of_locks(lock_rank::channel);
   channels[0].lock();
   channels[1].lock();
@@ -107,7 +106,7 @@ TEST_CASE("locks of one rank: of channels in the order of their addresses, of ot
         "holds the lock of an object with waiters");
 }
 
-TEST_CASE("a lock against the order may be tried, and counts for what follows", "[lock]") {
+TEST_CASE("a lock against the order may be tried, and counts for what follows") {
   spin_lock heap{lock_rank::heap};
   spin_lock global{lock_rank::global};
   spin_lock stacks{lock_rank::stacks};
@@ -128,7 +127,7 @@ TEST_CASE("a lock against the order may be tried, and counts for what follows", 
 
 #if THRUM_CHECKS
 
-TEST_CASE("a lock that the thread holds is not taken again", "[lock]") {
+TEST_CASE("a lock that the thread holds is not taken again") {
   constexpr struct {
     lock_rank rank;
     const char* words;
@@ -145,7 +144,7 @@ TEST_CASE("a lock that the thread holds is not taken again", "[lock]") {
   }
 }
 
-TEST_CASE("a lock is dropped only by the thread that has taken it", "[lock]") {
+TEST_CASE("a lock is dropped only by the thread that has taken it") {
   check_refused(
       [] {
         spin_lock lock{lock_rank::stacks};
@@ -156,14 +155,14 @@ TEST_CASE("a lock is dropped only by the thread that has taken it", "[lock]") {
 
 #else
 
-TEST_CASE("without checks a lock does not store its rank", "[lock]") {
+TEST_CASE("without checks a lock does not store its rank") {
   STATIC_REQUIRE(sizeof(spin_lock) == 2 * sizeof(std::uint32_t));
   STATIC_REQUIRE(sizeof(blocking_lock) == sizeof(std::uint32_t));
 }
 
 #endif
 
-TEST_CASE("a thread may hold more locks than the check of their order looks at", "[lock]") {
+TEST_CASE("a thread may hold more locks than the check of their order looks at") {
   constexpr std::size_t many = 100;
   std::vector<std::unique_ptr<spin_lock>> channels;
   for (std::size_t i = 0; i != many; ++i) {

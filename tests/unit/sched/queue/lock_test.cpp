@@ -3,15 +3,7 @@
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <stdexcept>
-#include <thread>
-#include <vector>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
+#include "support/test.hpp"
 
 namespace {
 
@@ -37,17 +29,17 @@ long count_under(Lock& lock, int threads, int rounds) {
 
 }  // namespace
 
-TEST_CASE("a spin lock excludes", "[lock]") {
+TEST_CASE("a spin lock excludes") {
   thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
   REQUIRE(count_under(lock, 6, 20'000) == 6 * 20'000);
 }
 
-TEST_CASE("a blocking lock excludes", "[lock]") {
+TEST_CASE("a blocking lock excludes") {
   thrum::sched::blocking_lock lock{thrum::sched::lock_rank::idle};
   REQUIRE(count_under(lock, 6, 20'000) == 6 * 20'000);
 }
 
-TEST_CASE("a spin lock that is held refuses to be tried", "[lock]") {
+TEST_CASE("a spin lock that is held refuses to be tried") {
   thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
   lock.lock();
   REQUIRE(lock.is_locked());
@@ -57,7 +49,7 @@ TEST_CASE("a spin lock that is held refuses to be tried", "[lock]") {
   lock.unlock();
 }
 
-TEST_CASE("a waiter gets the lock when its holder sleeps for long", "[lock]") {
+TEST_CASE("a waiter gets the lock when its holder sleeps for long") {
   thrum::sched::spin_lock lock{thrum::sched::lock_rank::waiters};
   lock.lock();
   std::thread waiter([&] {
@@ -90,7 +82,7 @@ TEMPLATE_TEST_CASE("nobody gets in while another holds the lock", "[lock]", thru
   CHECK(is_in);
 }
 
-TEST_CASE("a waiter that has turned often enough sleeps now and then", "[lock]") {
+TEST_CASE("a waiter that has turned often enough sleeps now and then") {
   constexpr std::uint32_t long_after = 128 * 64;
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint32_t turn = long_after; turn != long_after + 10 * 128; ++turn) {

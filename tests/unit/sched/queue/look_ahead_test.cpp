@@ -45,8 +45,7 @@ std::size_t count_links(const std::vector<far_item>& items) {
 
 }  // namespace
 
-TEST_CASE("an item of a long queue is linked to the one that comes some places later",
-          "[look_ahead]") {
+TEST_CASE("an item of a long queue is linked to the one that comes some places later") {
   far_queue q;
   std::vector<far_item> items(long_queue + 100);
   push_all(q, items);
@@ -56,15 +55,14 @@ TEST_CASE("an item of a long queue is linked to the one that comes some places l
   REQUIRE(count_links(items) == 100 - distance);
 }
 
-TEST_CASE("items of a short queue are not linked", "[look_ahead]") {
+TEST_CASE("items of a short queue are not linked") {
   far_queue q;
   std::vector<far_item> items(long_queue);
   push_all(q, items);
   REQUIRE(count_links(items) == 0);
 }
 
-TEST_CASE("a batch that joins a long queue is linked like items that come one by one",
-          "[look_ahead]") {
+TEST_CASE("a batch that joins a long queue is linked like items that come one by one") {
   far_queue q;
   std::vector<far_item> items(long_queue);
   push_all(q, items);
@@ -78,7 +76,7 @@ TEST_CASE("a batch that joins a long queue is linked like items that come one by
   REQUIRE(more[0].queue_ahead == &more[distance]);
 }
 
-TEST_CASE("a batch of very many is not walked to link it", "[look_ahead]") {
+TEST_CASE("a batch of very many is not walked to link it") {
   far_queue q;
   std::vector<far_item> items(long_queue);
   push_all(q, items);
@@ -91,8 +89,7 @@ TEST_CASE("a batch of very many is not walked to link it", "[look_ahead]") {
   REQUIRE(count_links(more) == 0);
 }
 
-TEST_CASE("a long queue gives in the order in which it took, one by one and in shares",
-          "[look_ahead]") {
+TEST_CASE("a long queue gives in the order in which it took, one by one and in shares") {
   far_queue q;
   std::vector<far_item> items(3 * long_queue);
   push_all(q, items);
@@ -109,7 +106,7 @@ TEST_CASE("a long queue gives in the order in which it took, one by one and in s
   REQUIRE(q.empty());
 }
 
-TEST_CASE("a share of a long queue may be all of it", "[look_ahead]") {
+TEST_CASE("a share of a long queue may be all of it") {
   far_queue q;
   std::vector<far_item> items(long_queue);
   push_all(q, items);
@@ -117,8 +114,7 @@ TEST_CASE("a share of a long queue may be all of it", "[look_ahead]") {
   REQUIRE(q.empty());
 }
 
-TEST_CASE("an item that leaves a long queue out of its turn has no link, and none is lost for it",
-          "[look_ahead]") {
+TEST_CASE("an item that leaves a long queue out of its turn has no link, and none is lost for it") {
   far_queue q;
   std::vector<far_item> items(2 * long_queue);
   push_all(q, items);
@@ -132,8 +128,7 @@ TEST_CASE("an item that leaves a long queue out of its turn has no link, and non
   REQUIRE(left == items.size() - 1);
 }
 
-TEST_CASE("looking ahead follows a link once, and does not mind a stack pointer that is none",
-          "[look_ahead]") {
+TEST_CASE("looking ahead follows a link once, and does not mind a stack pointer that is none") {
   far_item first;
   far_item second;
   far_item third;

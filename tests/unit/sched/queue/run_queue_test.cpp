@@ -326,13 +326,13 @@ void stress(unsigned count) {
 
 }  // namespace
 
-TEST_CASE("under thieves no G is lost and none runs twice", "[stress]") {
+TEST_CASE("under thieves no G is lost and none runs twice") {
   SECTION("a ring of 2, one thief") { stress<2, 1>(40'000); }
   SECTION("a ring of 4, two thieves") { stress<4, 2>(40'000); }
   SECTION("a ring of 256, three thieves") { stress<256, 3>(200'000); }
 }
 
-TEST_CASE("runnext passes from hand to hand complete with what was written to it", "[stress]") {
+TEST_CASE("runnext passes from hand to hand complete with what was written to it") {
   // A few Gs go round: the owner readies one, the thief or the owner takes it, writes to it and
   // gives it back. Plain writes on both sides, so a missing order is a data race.
   using queue_type = thrum::sched::run_queue<item, test_traits<4>>;

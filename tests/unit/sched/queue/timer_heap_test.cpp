@@ -41,7 +41,7 @@ struct timer : basic_timer {
 
 }  // namespace
 
-TEST_CASE("timers fire in the order of their due times", "[timer_heap]") {
+TEST_CASE("timers fire in the order of their due times") {
   heap timers;
   thrum::base::random random(42);
   std::vector<std::unique_ptr<timer>> all;
@@ -64,7 +64,7 @@ TEST_CASE("timers fire in the order of their due times", "[timer_heap]") {
   REQUIRE(timers.earliest() == heap::never);
 }
 
-TEST_CASE("earliest is the due time of the first timer after every change", "[timer_heap]") {
+TEST_CASE("earliest is the due time of the first timer after every change") {
   heap timers;
   thrum::base::random random(7);
   std::vector<std::unique_ptr<timer>> armed;
@@ -93,7 +93,7 @@ TEST_CASE("earliest is the due time of the first timer after every change", "[ti
   }
 }
 
-TEST_CASE("a stopped timer leaves its entry, which a new time revives and moves", "[timer_heap]") {
+TEST_CASE("a stopped timer leaves its entry, which a new time revives and moves") {
   constexpr struct {
     std::int64_t first;  // of another timer; 0: there is none
     std::int64_t before;
@@ -131,7 +131,7 @@ TEST_CASE("a stopped timer leaves its entry, which a new time revives and moves"
   }
 }
 
-TEST_CASE("a timer is revived in the heap that has its entry, and add says so", "[timer_heap]") {
+TEST_CASE("a timer is revived in the heap that has its entry, and add says so") {
   heap left_in;
   heap other;
   timer t;
@@ -146,8 +146,7 @@ TEST_CASE("a timer is revived in the heap that has its entry, and add says so", 
   REQUIRE(left_in.run_due(200) == 1);
 }
 
-TEST_CASE("a timer that stays stopped does not fire: its entry goes when its time comes",
-          "[timer_heap]") {
+TEST_CASE("a timer that stays stopped does not fire: its entry goes when its time comes") {
   heap timers;
   timer t;
   timers.add(t, 10);
@@ -159,7 +158,7 @@ TEST_CASE("a timer that stays stopped does not fire: its entry goes when its tim
   REQUIRE(timers.run_due(30) == 1);
 }
 
-TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[timer_heap]") {
+TEST_CASE("a timer that is detached has no entry, armed, stopped or idle") {
   heap timers;
   timer t;
   REQUIRE_FALSE(heap::detach(t));
@@ -173,8 +172,7 @@ TEST_CASE("a timer that is detached has no entry, armed, stopped or idle", "[tim
   REQUIRE(timers.earliest() == heap::never);
 }
 
-TEST_CASE("the entry that fills the place of a removed one goes up or down to its place",
-          "[timer_heap]") {
+TEST_CASE("the entry that fills the place of a removed one goes up or down to its place") {
   // None is due before its parent, so they stand in the order of the array: 1 to 4 are below 0, 5 to 8 below 1, and so on.
   const struct {
     std::vector<std::int64_t> due;
@@ -205,8 +203,7 @@ TEST_CASE("the entry that fills the place of a removed one goes up or down to it
   }
 }
 
-TEST_CASE("a heap agrees with a list of times over random operations, and as it grows",
-          "[timer_heap]") {
+TEST_CASE("a heap agrees with a list of times over random operations, and as it grows") {
   thrum::base::random random(1);
   constexpr std::uint32_t most = 600;  // more than a page holds
   constexpr std::int64_t idle = -1;
@@ -246,7 +243,7 @@ TEST_CASE("a heap agrees with a list of times over random operations, and as it 
   timers.discard_all();
 }
 
-TEST_CASE("a heap that is discarded tells the armed timers, and no others", "[timer_heap]") {
+TEST_CASE("a heap that is discarded tells the armed timers, and no others") {
   heap timers;
   struct counted : basic_timer {
     int fired = 0;
@@ -266,7 +263,7 @@ TEST_CASE("a heap that is discarded tells the armed timers, and no others", "[ti
   REQUIRE(armed.fired + stopped.fired == 0);
 }
 
-TEST_CASE("only the first of the timers that are due together is told that it is", "[timer_heap]") {
+TEST_CASE("only the first of the timers that are due together is told that it is") {
   heap timers;
   timer a;
   timer b;
@@ -278,7 +275,7 @@ TEST_CASE("only the first of the timers that are due together is told that it is
   REQUIRE_FALSE(b.was_first);
 }
 
-TEST_CASE("taking over another heap moves each timer and keeps the order", "[timer_heap]") {
+TEST_CASE("taking over another heap moves each timer and keeps the order") {
   heap from;
   heap into;
   timer a;
@@ -297,7 +294,7 @@ TEST_CASE("taking over another heap moves each timer and keeps the order", "[tim
   REQUIRE(into.run_due(30) == 1);
 }
 
-TEST_CASE("remove returns only when a function that is running has returned", "[timer_heap]") {
+TEST_CASE("remove returns only when a function that is running has returned") {
   heap timers;
   struct slow : basic_timer {
     std::atomic<bool> inside{false};
@@ -319,7 +316,7 @@ TEST_CASE("remove returns only when a function that is running has returned", "[
   runner.join();
 }
 
-TEST_CASE("threads that add, remove and run together lose no timer", "[timer_heap]") {
+TEST_CASE("threads that add, remove and run together lose no timer") {
   heap timers;
   std::atomic<bool> stop{false};
   std::atomic<long> removed{0};

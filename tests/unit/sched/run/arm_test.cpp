@@ -5,13 +5,8 @@
 
 #include <thrum/detail/sched/run/arm.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-
-#include <atomic>
-#include <cstdint>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
 

@@ -3,26 +3,13 @@
 
 #include <thrum/detail/sched/run/find_work.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/scale.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <span>
-#include <string_view>
-#include <thread>
+#include "support/test.hpp"
 
 #if !defined(_WIN32)
 #include <sys/resource.h>
 #endif
 
-using namespace std::chrono_literals;
 using thrum::preemption;
 
 namespace {
@@ -153,52 +140,50 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("goroutines that each start the next one let one in the ring run") {
-  support::with_runtime(fair_by_itself(preemption::none), [] {
-    bool ran = false;
-    int n = 0;
-    thrum::wait_group group;
-    struct chain {
-      bool& ran;
-      int& n;
-      thrum::wait_group& group;
-      void operator()() const {
-        if (!ran && ++n != too_often) {
-          group.go(chain(*this));
-        }
+IN_RUNTIME("goroutines that each start the next one let one in the ring run",
+           fair_by_itself(preemption::none)) {
+  bool ran = false;
+  int n = 0;
+  thrum::wait_group group;
+  struct chain {
+    bool& ran;
+    int& n;
+    thrum::wait_group& group;
+    void operator()() const {
+      if (!ran && ++n != too_often) {
+        group.go(chain(*this));
       }
-    };
-    group.go([&] { ran = true; });
-    group.go(chain{ran, n, group});  // takes runnext
-    group.wait();
-    CHECK(n < too_often);
-  });
+    }
+  };
+  group.go([&] { ran = true; });
+  group.go(chain{ran, n, group});  // takes runnext
+  group.wait();
+  CHECK(n < too_often);
 }
 
-TEST_CASE("a goroutine that yields for ever lets one run whose descriptor is ready") {
-  support::with_runtime(fair_by_itself(preemption::none), [] {
-    bool ran = false;
-    thrum::io::pipe pipe;
-    auto third = thrum::spawn([&] {
-      char byte = 0;
-      pipe.reader().read(std::span<char>(&byte, 1));
-      ran = true;
-    });
-    auto other = thrum::spawn([&] {
-      for (int n = 0; n != too_often && !ran; ++n) {
-        thrum::this_goroutine::yield();
-      }
-    });
-    thrum::this_goroutine::yield();
-    pipe.writer().write("x");
-    int n = 0;
-    for (; n != too_often && !ran; ++n) {
+IN_RUNTIME("a goroutine that yields for ever lets one run whose descriptor is ready",
+           fair_by_itself(preemption::none)) {
+  bool ran = false;
+  thrum::io::pipe pipe;
+  auto third = thrum::spawn([&] {
+    char byte = 0;
+    pipe.reader().read(std::span<char>(&byte, 1));
+    ran = true;
+  });
+  auto other = thrum::spawn([&] {
+    for (int n = 0; n != too_often && !ran; ++n) {
       thrum::this_goroutine::yield();
     }
-    CHECK(n < too_often);
-    third.join();
-    other.join();
   });
+  thrum::this_goroutine::yield();
+  pipe.writer().write("x");
+  int n = 0;
+  for (; n != too_often && !ran; ++n) {
+    thrum::this_goroutine::yield();
+  }
+  CHECK(n < too_often);
+  third.join();
+  other.join();
 }
 
 #if !defined(_WIN32)
@@ -259,38 +244,37 @@ TEST_CASE("goroutines that answer each other through the system wake no thread f
 }
 #endif
 
-TEST_CASE("while goroutines compute for long after their events an idle P waits for the next one") {
-  support::with_runtime(support::with_procs(2), [] {
-    const auto& turn = thrum::sched::current_m()->scheduler->poll;
-    thrum::io::pipe events;
-    const thrum::runtime& own = *thrum::runtime::current();
-    constexpr int before = 20;  // events after which it has computed for long
-    bool waits = false;
-    std::atomic<bool> is_over = false;
-    std::atomic<int> taken = 0;
-    auto computes = thrum::spawn([&] {
-      char event = 0;
-      for (int n = 0; n <= before && events.reader().read(std::span(&event, 1)) == 1; ++n) {
-        ++taken;
-        const auto until =
-            std::chrono::steady_clock::now() + (n == before ? support::long_time : 5ms);
-        while (!(n == before && waits) && std::chrono::steady_clock::now() < until) {
-          waits = turn.somebody_sleeps();
-        }
+IN_RUNTIME("while goroutines compute for long after their events an idle P waits for the next one",
+           support::with_procs(2)) {
+  const auto& turn = thrum::sched::current_m()->scheduler->poll;
+  thrum::io::pipe events;
+  const thrum::runtime& own = *thrum::runtime::current();
+  constexpr int before = 20;  // events after which it has computed for long
+  bool waits = false;
+  std::atomic<bool> is_over = false;
+  std::atomic<int> taken = 0;
+  auto computes = thrum::spawn([&] {
+    char event = 0;
+    for (int n = 0; n <= before && events.reader().read(std::span(&event, 1)) == 1; ++n) {
+      ++taken;
+      const auto until =
+          std::chrono::steady_clock::now() + (n == before ? support::long_time : 5ms);
+      while (!(n == before && waits) && std::chrono::steady_clock::now() < until) {
+        waits = turn.somebody_sleeps();
       }
-      is_over = true;
-    });
-    // A thread that is none of ours: a P that writes would find the event. It writes when both wait.
-    std::thread writer([&] {
-      for (int n = 0; !is_over; ++n) {
-        support::eventually([&] { return is_over || (taken == n && own.stats().waiting == 2); });
-        events.writer().write("x");
-      }
-    });
-    computes.join();
-    CHECK(waits);
-    writer.join();
+    }
+    is_over = true;
   });
+  // A thread that is none of ours: a P that writes would find the event. It writes when both wait.
+  std::thread writer([&] {
+    for (int n = 0; !is_over; ++n) {
+      support::eventually([&] { return is_over || (taken == n && own.stats().waiting == 2); });
+      events.writer().write("x");
+    }
+  });
+  computes.join();
+  CHECK(waits);
+  writer.join();
 }
 
 TEST_CASE("new goroutines are looked at once the last free thread has come back from the poller") {

@@ -3,13 +3,8 @@
 
 #include <thrum/detail/sched/run/io_deadline.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
 #include "support/stop_source.hpp"
-
-#include <stop_token>
-#include <system_error>
+#include "support/test.hpp"
 
 TEST_CASE(
     "without a stop an io_deadline is its deadline, and with one the call's watch has the "

@@ -6,25 +6,15 @@
 
 #include <thrum/detail/sched/run/leave_poller.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
 #include "support/net.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <span>
-#include <thread>
+#include "support/test.hpp"
 
 #if !defined(_WIN32)
 #include <unistd.h>
 #endif
 
 namespace {
-
-using namespace std::chrono_literals;
 
 using thrum::sched::goroutine;
 using thrum::sched::machine;
@@ -126,54 +116,52 @@ TEST_CASE("only the slice in which a goroutine has left the poller earns wakes, 
   CHECK(left.m.g->wakes_earned == 0);
 }
 
-TEST_CASE("goroutines that compute earn wakes whatever they wait for") {
-  support::with_runtime(support::with_procs(2), [] {
-    thrum::io::pipe events;
-    support::conn_pair messages = support::tcp_pair();
-    enum { nothing, an_event, a_message, the_end };
-    std::atomic<int> wanted = nothing;
-    const thrum::runtime& own = *thrum::runtime::current();
-    // A thread that is none of ours: a P that writes would find the event.
-    std::thread writer([&] {
-      for (int next = nothing; next != the_end; next = wanted.exchange(nothing)) {
-        std::this_thread::sleep_for(1ms);
-        // A goroutine waits for it, beside this one.
-        support::eventually([&] { return next == nothing || own.stats().waiting == 2; });
-        if (next == an_event) {
-          events.writer().write("x");
-        } else if (next == a_message) {
-          messages.server.write("x");
-        }
+IN_RUNTIME("goroutines that compute earn wakes whatever they wait for", support::with_procs(2)) {
+  thrum::io::pipe events;
+  support::conn_pair messages = support::tcp_pair();
+  enum { nothing, an_event, a_message, the_end };
+  std::atomic<int> wanted = nothing;
+  const thrum::runtime& own = *thrum::runtime::current();
+  // A thread that is none of ours: a P that writes would find the event.
+  std::thread writer([&] {
+    for (int next = nothing; next != the_end; next = wanted.exchange(nothing)) {
+      std::this_thread::sleep_for(1ms);
+      // A goroutine waits for it, beside this one.
+      support::eventually([&] { return next == nothing || own.stats().waiting == 2; });
+      if (next == an_event) {
+        events.writer().write("x");
+      } else if (next == a_message) {
+        messages.server.write("x");
       }
-    });
-    char byte = 0;
-    const std::span<char> place(&byte, 1);
-    const auto read = [&] {
-      wanted = an_event;
-      return events.reader().read(place) == 1;
-    };
-    CHECK(thrum::spawn([&] { return earns(read); }).join());
-    const auto receive = [&] {
-      wanted = a_message;
-      return messages.client.read(place) == 1;
-    };
-    CHECK(thrum::spawn([&] { return earns(receive); }).join());
-#if !defined(_WIN32)
-    const auto wait_and_read = [&] {
-      wanted = an_event;
-      thrum::io::wait_readable(events.reader().native_handle());
-      return ::read(events.reader().native_handle(), &byte, 1) == 1;
-    };
-    CHECK(thrum::spawn([&] { return earns(wait_and_read); }).join());
-#endif
-    wanted = the_end;
-    writer.join();
-    if (thrum::runtime::current()->poller() == thrum::poller_kind::io_uring) {
-      auto file = thrum::io::file::open("/proc/self/exe");
-      const auto read_file = [&] { return file.read_at(place, 0) == 1; };
-      CHECK(thrum::spawn([&] { return earns(read_file); }).join());
     }
   });
+  char byte = 0;
+  const std::span<char> place(&byte, 1);
+  const auto read = [&] {
+    wanted = an_event;
+    return events.reader().read(place) == 1;
+  };
+  CHECK(thrum::spawn([&] { return earns(read); }).join());
+  const auto receive = [&] {
+    wanted = a_message;
+    return messages.client.read(place) == 1;
+  };
+  CHECK(thrum::spawn([&] { return earns(receive); }).join());
+#if !defined(_WIN32)
+  const auto wait_and_read = [&] {
+    wanted = an_event;
+    thrum::io::wait_readable(events.reader().native_handle());
+    return ::read(events.reader().native_handle(), &byte, 1) == 1;
+  };
+  CHECK(thrum::spawn([&] { return earns(wait_and_read); }).join());
+#endif
+  wanted = the_end;
+  writer.join();
+  if (thrum::runtime::current()->poller() == thrum::poller_kind::io_uring) {
+    auto file = thrum::io::file::open("/proc/self/exe");
+    const auto read_file = [&] { return file.read_at(place, 0) == 1; };
+    CHECK(thrum::spawn([&] { return earns(read_file); }).join());
+  }
 }
 
 TEST_CASE("the first goroutine on a stack has earned nothing by the one before it") {

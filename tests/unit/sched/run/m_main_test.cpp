@@ -3,24 +3,13 @@
 
 #include <thrum/detail/sched/run/m_main.hpp>
 
-#include <thrum.hpp>
 #include <thrum/detail/sched/run/loop.hpp>
 
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
 #include "support/process.hpp"
-#include "support/with_runtime.hpp"
-
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <mutex>
-#include <set>
-#include <thread>
+#include "support/test.hpp"
 
 #include <unistd.h>
 
@@ -96,8 +85,6 @@ TEST_CASE("SC1: a lock of the scheduler taken outside of it is noticed once a ru
     lock.lock();
   }));
 }
-
-using namespace std::chrono_literals;
 
 TEST_CASE("an M that finds work while it searches leaves a successor that searches on") {
   // Goroutines that start together wake one searcher; only its successors can find the rest.

@@ -3,20 +3,8 @@
 
 #include <thrum/detail/sched/run/park.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <optional>
-#include <stdexcept>
-#include <thread>
-
-using namespace std::chrono_literals;
+#include "support/test.hpp"
 
 namespace {
 

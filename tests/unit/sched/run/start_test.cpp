@@ -1,20 +1,12 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum.hpp>
 #include <thrum/detail/sched/run/begin.hpp>
 #include <thrum/detail/sched/run/execute.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 
-#include "support/catch.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/with_runtime.hpp"
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <set>
-#include <utility>
+#include "support/test.hpp"
 
 namespace {
 

@@ -5,12 +5,8 @@
 
 #include <thrum/detail/sched/run/park.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
-#include "support/with_runtime.hpp"
-
-#include <cstdint>
+#include "support/test.hpp"
 
 namespace {
 
@@ -49,37 +45,34 @@ bool refuse_at_commit(machine& m, goroutine& g, void* argument) noexcept {
 
 }  // namespace
 
-TEST_CASE("what a goroutine leaves to be done is done when its stack is no longer in use") {
-  support::with_runtime(support::with_procs(1), [] {
-    seen_at_commit seen;
-    auto waiter = thrum::spawn([&] {
-      thrum::sched::section here;
-      park(here, thrum::sched::wait_reason::sleep, &look_at_commit, &seen);
-    });
-    REQUIRE(support::eventually_yielding([&] { return seen.left != nullptr; }));
-    CHECK_FALSE(seen.runs_still);
-    CHECK(seen.has_saved_stack);
-    if (!THRUM_ASAN) {  // whose stacks of locals are its own
-      CHECK_FALSE(seen.is_on_its_stack);
-    }
-    {
-      const thrum::sched::section here;
-      thrum::sched::ready(*seen.left);
-    }
-    waiter.join();
-    CHECK(seen.times == 1);
+IN_RUNTIME("what a goroutine leaves to be done is done when its stack is no longer in use",
+           support::with_procs(1)) {
+  seen_at_commit seen;
+  auto waiter = thrum::spawn([&] {
+    thrum::sched::section here;
+    park(here, thrum::sched::wait_reason::sleep, &look_at_commit, &seen);
   });
+  REQUIRE(support::eventually_yielding([&] { return seen.left != nullptr; }));
+  CHECK_FALSE(seen.runs_still);
+  CHECK(seen.has_saved_stack);
+  if (!THRUM_ASAN) {  // whose stacks of locals are its own
+    CHECK_FALSE(seen.is_on_its_stack);
+  }
+  {
+    const thrum::sched::section here;
+    thrum::sched::ready(*seen.left);
+  }
+  waiter.join();
+  CHECK(seen.times == 1);
 }
 
-TEST_CASE("a goroutine whose wait is over before it has left goes on") {
-  support::with_runtime([] {
-    seen_at_commit seen;
-    thrum::spawn([&] {
-      thrum::sched::section here;
-      park(here, thrum::sched::wait_reason::sleep, &refuse_at_commit, &seen);
-    }).join();
-    CHECK(seen.times == 1);
-  });
+IN_RUNTIME("a goroutine whose wait is over before it has left goes on") {
+  seen_at_commit seen;
+  thrum::spawn([&] {
+    thrum::sched::section here;
+    park(here, thrum::sched::wait_reason::sleep, &refuse_at_commit, &seen);
+  }).join();
+  CHECK(seen.times == 1);
 }
 
 TEST_CASE("a goroutine that leaves lets g0 choose when something is asked of its processor") {

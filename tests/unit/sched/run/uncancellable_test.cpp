@@ -3,15 +3,7 @@
 
 #include <thrum/detail/sched/run/uncancellable.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <atomic>
-#include <chrono>
-#include <thread>
+#include "support/test.hpp"
 
 namespace {
 

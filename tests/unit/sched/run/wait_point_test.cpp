@@ -7,32 +7,14 @@
 
 #include <thrum/detail/sched/run/wait_point.hpp>
 
-#include <thrum.hpp>
 #include <thrum/detail/sched/life/shutdown.hpp>
 #include <thrum/detail/sched/run/wake_list.hpp>
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/scale.hpp"
 #include "support/stop_source.hpp"
-#include "support/with_runtime.hpp"
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <initializer_list>
-#include <limits>
-#include <memory>
-#include <mutex>
-#include <stop_token>
-#include <thread>
-
-using namespace std::chrono_literals;
-using support::eventually_yielding;
-using support::scaled;
-using support::with_procs;
-using support::with_runtime;
 
 namespace {
 
@@ -229,33 +211,32 @@ TEST_CASE("a thread whose time is over does not enter an object that has release
   CHECK(point.cause == thrum::sched::wake_cause::notified);
 }
 
-TEST_CASE("condition variables that go with their notification meet time-outs of the same moment") {
-  with_runtime(with_procs(2), [] {
-    for (int round = 0; round != scaled(300, 20); ++round) {
-      auto changed = std::make_unique<thrum::condition_variable>();
-      thrum::mutex mutex;
-      int inside = 0;
-      thrum::wait_group group;
-      const auto deadline = std::chrono::steady_clock::now() + 100us;
-      for (int i = 0; i != 3; ++i) {
-        group.go([&, &at = *changed] {
-          std::unique_lock lock(mutex);
-          ++inside;
-          at.wait_until(lock, deadline);
-        });
-      }
-      while (std::chrono::steady_clock::now() < deadline) {
-        thrum::this_goroutine::yield();
-      }
-      REQUIRE(eventually_yielding([&] {
-        const std::lock_guard lock(mutex);
-        return inside == 3;
-      }));
-      changed->notify_all();
-      changed.reset();
-      group.wait();
+IN_RUNTIME("condition variables that go with their notification meet time-outs of the same moment",
+           with_procs(2)) {
+  for (int round = 0; round != scaled(300, 20); ++round) {
+    auto changed = std::make_unique<thrum::condition_variable>();
+    thrum::mutex mutex;
+    int inside = 0;
+    thrum::wait_group group;
+    const auto deadline = std::chrono::steady_clock::now() + 100us;
+    for (int i = 0; i != 3; ++i) {
+      group.go([&, &at = *changed] {
+        std::unique_lock lock(mutex);
+        ++inside;
+        at.wait_until(lock, deadline);
+      });
     }
-  });
+    while (std::chrono::steady_clock::now() < deadline) {
+      thrum::this_goroutine::yield();
+    }
+    REQUIRE(eventually_yielding([&] {
+      const std::lock_guard lock(mutex);
+      return inside == 3;
+    }));
+    changed->notify_all();
+    changed.reset();
+    group.wait();
+  }
 }
 
 TEST_CASE("condition variables that go with their notification meet a stop of the same moment") {

@@ -55,7 +55,7 @@ bool is_readable_stack(const char* address) {
 
 }  // namespace
 
-TEST_CASE("a stack class holds at least the bytes that were asked for", "[stack]") {
+TEST_CASE("a stack class holds at least the bytes that were asked for") {
   STATIC_REQUIRE(stack_class(0) == thrum::sched::min_stack_class);
   STATIC_REQUIRE(stack_class(16 * 1024) == 14);
   STATIC_REQUIRE(stack_class(16 * 1024 + 1) == 15);
@@ -63,7 +63,7 @@ TEST_CASE("a stack class holds at least the bytes that were asked for", "[stack]
   STATIC_REQUIRE(stack_class(~std::size_t{0}) == thrum::sched::max_stack_class);
 }
 
-TEST_CASE("each goroutine stands at the top of a stack that nobody else has", "[stack]") {
+TEST_CASE("each goroutine stands at the top of a stack that nobody else has") {
   auto* p = new pool;
   std::vector<g_type*> all;
   for (int i = 0; i < 600; ++i) {
@@ -87,7 +87,7 @@ TEST_CASE("each goroutine stands at the top of a stack that nobody else has", "[
   pool::abandon(p);
 }
 
-TEST_CASE("each stack has all the bytes of its class, less what its goroutine takes", "[stack]") {
+TEST_CASE("each stack has all the bytes of its class, less what its goroutine takes") {
   auto* p = new pool;
   for (const std::uint8_t size_class : {std::uint8_t{16}, std::uint8_t{18}, std::uint8_t{26}}) {
     for (int i = 0; i < 3; ++i) {
@@ -100,7 +100,7 @@ TEST_CASE("each stack has all the bytes of its class, less what its goroutine ta
   pool::abandon(p);
 }
 
-TEST_CASE("between two stacks nothing can be written for 64 KiB", "[stack]") {
+TEST_CASE("between two stacks nothing can be written for 64 KiB") {
   if (std::getenv("THRUM_TEST_EMULATOR") != nullptr) {
     return;  // emulators accept guards that they do not install
   }
@@ -116,8 +116,7 @@ TEST_CASE("between two stacks nothing can be written for 64 KiB", "[stack]") {
   pool::abandon(p);
 }
 
-TEST_CASE("stacks are an odd number of pages apart, so that their tops share no set of a TLB",
-          "[stack]") {
+TEST_CASE("stacks are an odd number of pages apart, so that their tops share no set of a TLB") {
   const auto page = static_cast<std::ptrdiff_t>(thrum::os::page_size());
   auto* p = new pool;
   const g_type* const first = p->take(18);
@@ -128,7 +127,7 @@ TEST_CASE("stacks are an odd number of pages apart, so that their tops share no 
   pool::abandon(p);
 }
 
-TEST_CASE("a pool knows which addresses are of its stacks", "[stack]") {
+TEST_CASE("a pool knows which addresses are of its stacks") {
   auto* p = new pool;
   const int elsewhere = 0;
   CHECK_FALSE(p->holds(&elsewhere));
@@ -139,7 +138,7 @@ TEST_CASE("a pool knows which addresses are of its stacks", "[stack]") {
   pool::abandon(p);
 }
 
-TEST_CASE("the whole of a stack can be written", "[stack]") {
+TEST_CASE("the whole of a stack can be written") {
   auto* p = new pool;
   std::vector<g_type*> g_list;
   for (int i = 0; i < 3; ++i) {
@@ -160,7 +159,7 @@ TEST_CASE("the whole of a stack can be written", "[stack]") {
   pool::abandon(p);
 }
 
-TEST_CASE("a stack that was given back is the next one to be taken", "[stack]") {
+TEST_CASE("a stack that was given back is the next one to be taken") {
   auto* p = new pool;
   g_type* const first = p->take(18);
   thrum::base::intrusive_queue<g_type> dead;
@@ -171,7 +170,7 @@ TEST_CASE("a stack that was given back is the next one to be taken", "[stack]") 
   pool::abandon(p);
 }
 
-TEST_CASE("for_each visits every goroutine that was ever carved, once", "[stack]") {
+TEST_CASE("for_each visits every goroutine that was ever carved, once") {
   auto* p = new pool;
   std::set<g_type*> taken;
   for (int i = 0; i < 1500; ++i) {
@@ -188,7 +187,7 @@ TEST_CASE("for_each visits every goroutine that was ever carved, once", "[stack]
   pool::abandon(p);
 }
 
-TEST_CASE("a pool that is abandoned lives until the last handle lets go", "[stack]") {
+TEST_CASE("a pool that is abandoned lives until the last handle lets go") {
   auto* p = new pool;
   g_type* const a = p->take(18);
   g_type* const b = p->take(18);
@@ -201,7 +200,7 @@ TEST_CASE("a pool that is abandoned lives until the last handle lets go", "[stac
   p->put_from_handle(*b);
 }
 
-TEST_CASE("goroutines of neighbouring slots differ in their cache sets", "[stack]") {
+TEST_CASE("goroutines of neighbouring slots differ in their cache sets") {
   auto* p = new pool;
   std::set<std::uintptr_t> offsets;
   for (int i = 0; i < 8; ++i) {
@@ -211,8 +210,7 @@ TEST_CASE("goroutines of neighbouring slots differ in their cache sets", "[stack
   pool::abandon(p);
 }
 
-TEST_CASE("whether a stack is the pool's is told though another thread has the lock for a moment",
-          "[stack]") {
+TEST_CASE("whether a stack is the pool's is told though another thread has the lock for a moment") {
   struct held_lock {
     std::atomic<bool> is_held{false};
     std::atomic<bool> is_asked{false};

@@ -2,20 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/thread/give_back.hpp>
 
-#include <thrum.hpp>
-
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <set>
-#include <utility>
-#include <vector>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/program.hpp"
+#include "support/test.hpp"
 
 namespace {
 

@@ -2,14 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/thread/thread_creator.hpp>
 
-#include <thrum.hpp>
-
-#include <atomic>
-
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/interrupted_write.hpp"
+#include "support/test.hpp"
 
 namespace {
 

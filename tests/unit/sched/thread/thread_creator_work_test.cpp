@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/thread/thread_creator.hpp>
 
-#include <thrum.hpp>
 #include <thrum/detail/sched/life/process_exit.hpp>
 
-#include <atomic>
+#include "support/test.hpp"
+
 #include <csignal>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
 
 #if !defined(_WIN32)
 #include <sys/resource.h>
@@ -17,9 +14,7 @@
 #endif
 
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
 
 namespace {
 

@@ -3,23 +3,7 @@
 
 #include <thrum/detail/sched/thread/thread_reserve.hpp>
 
-#include <thrum.hpp>
-
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
-
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <memory>
-#include <span>
-#include <thread>
-#include <utility>
-
-using namespace std::chrono_literals;
-using support::eventually;
+#include "support/test.hpp"
 
 namespace {
 

@@ -2,17 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/core/scheduler.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include <atomic>
 #include <csignal>
-#include <memory>
 
 #include "support/bare_scheduler.hpp"
-#include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/eventually.hpp"
-#include "support/with_runtime.hpp"
 
 namespace {
 

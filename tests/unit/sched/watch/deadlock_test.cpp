@@ -6,13 +6,10 @@
 
 #include <thrum/detail/sched/watch/deadlock.hpp>
 
-#include <thrum.hpp>
-
 #include "support/lone_scheduler.hpp"
 #include "support/patterns.hpp"
 #include "support/program_rows.hpp"
-
-#include <cstdlib>
+#include "support/test.hpp"
 
 using support::check_programs;
 

@@ -6,21 +6,14 @@
 
 #include <thrum/detail/sched/watch/monitor.hpp>
 
-#include "support/catch.hpp"
 #include "support/descriptors.hpp"
-#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
+#include "support/test.hpp"
 #include "support/watched_errors.hpp"
 #include "support/writable_socket.hpp"
 
-#include <atomic>
-#include <cstdint>
-#include <string>
-#include <thread>
-
 namespace {
 
-using support::eventually;
 using thrum::sched::goroutine;
 using thrum::sched::machine;
 using timer_to_watch = thrum::sched::basic_timer<thrum::sched::traits>;

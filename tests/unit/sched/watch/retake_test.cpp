@@ -2,24 +2,17 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/watch/retake.hpp>
 
-#include <thrum.hpp>
+#include "support/test.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <csignal>
-#include <thread>
 
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif
 
-#include "support/catch.hpp"
-#include "support/eventually.hpp"
 #include "support/sees_threads.hpp"
 
 namespace {
-
-using namespace std::chrono_literals;
 
 #if !defined(_WIN32)
 
