@@ -350,20 +350,6 @@ IN_RUNTIME("chan/sieve1: a chain of filters finds the primes below 100") {
   }
 }
 
-TEST_CASE("chan/zerosize: elements without state are counted all the same") {
-  struct nothing {};
-  with_runtime([] {
-    thrum::chan<nothing> c(3);
-    c.send({});
-    c.send({});
-    CHECK(c.size() == 2);
-    CHECK(c.recv().has_value());
-    CHECK(c.recv().has_value());
-    thrum::chan<nothing> large(1'000'000);
-    CHECK(large.capacity() == 1'000'000);
-  });
-}
-
 // ---- chan/perm: what a direction forbids does not compile ---------------------------------------
 
 namespace {

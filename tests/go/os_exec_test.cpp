@@ -29,22 +29,7 @@ void wait_until_ready(process& of) {
   }
 }
 
-/// Descriptors that this process has open.
-std::size_t descriptors_in_use() {
-  std::size_t n = 0;
-  for (const auto& each : thrum::io::read_directory("/proc/self/fd")) {
-    n += each.name.empty() ? 0U : 1U;
-  }
-  return n;
-}
-
 }  // namespace
-
-IN_RUNTIME("Go os/exec Echo, CatStdin: what a program writes is returned, what it reads is given") {
-  CHECK(exec({"echo", "foo bar", "baz"}).output == "foo bar baz\n");
-  const std::string_view input = "Input string\nLine 2";
-  CHECK(exec({"cat"}, {.input = std::string(input)}).output == input);
-}
 
 IN_RUNTIME(
     "Go os/exec CommandRelativeName, ImplicitPWD: a relative name counts from the directory") {
@@ -60,53 +45,6 @@ IN_RUNTIME(
   CHECK(error == std::errc::no_such_file_or_directory);
   exec({"pwd"}, {.directory = where / "none"}, error);
   CHECK(error == std::errc::no_such_file_or_directory);
-}
-
-IN_RUNTIME("Go os/exec CatGoodAndBadFile: output, complaint and status come together") {
-  const auto good = thrum::io::temporary_file::make();
-  thrum::io::write_file(good.path(), "good");
-  const exec_result r = exec({"cat", "/bogus/file.foo", good.path()});
-  CHECK_FALSE(r.status.success());
-  CHECK(r.status.exited());
-  CHECK(r.output == "good");
-  CHECK(r.errors.find("/bogus/file.foo") != std::string::npos);
-  const exec_result both =
-      exec({"cat", "/bogus/file.foo", good.path()}, {.errors_to_output = true});
-  CHECK(both.output.find("good") != std::string::npos);
-  CHECK(both.output.find("/bogus/file.foo") != std::string::npos);
-  CHECK(both.errors.empty());
-}
-
-TEST_CASE("Go os/exec NoExistExecutable, NoPath: what is no program cannot be started") {
-  if (support::emulated()) {
-    return;  // qemu makes a fork of vfork, whose failure nobody hears of
-  }
-  with_runtime([] {
-    std::error_code error;
-    process::spawn({"/no-exist-executable"}, error);
-    CHECK(error == std::errc::no_such_file_or_directory);
-    process::spawn({""}, error);
-    CHECK(error == std::errc::no_such_file_or_directory);
-    process::spawn({}, error);
-    CHECK(error == std::errc::invalid_argument);
-    CHECK(process().pid() == 0);
-  });
-}
-
-IN_RUNTIME("Go os/exec ExitStatus, ExitCode: the code is told, 0, 255, and of a signal") {
-  for (const int code : {0, 1, 42, 255}) {
-    const exit_status status = exec({"sh", "-c", "exit " + std::to_string(code)}).status;
-    CHECK(status.code == code);
-    CHECK(status.success() == (code == 0));
-    CHECK(status.to_string() == "exit status " + std::to_string(code));
-  }
-  const exit_status killed = exec({"sh", "-c", "kill -9 $$"}).status;
-  CHECK(killed.signal == SIGKILL);
-  CHECK_FALSE(killed.exited());
-  std::error_code late;
-  CHECK_FALSE(
-      exec({"sleep", "1000"}, {.deadline = thrum::time_point::min()}, late).status.success());
-  CHECK(late == thrum::errc::deadline_exceeded);
 }
 
 IN_RUNTIME("Go os/exec Pipes: a program is talked to line by line, and ends with its input") {
@@ -138,27 +76,6 @@ IN_RUNTIME("Go os/exec StdinClose, StdinCloseRace: input is closed while the pro
     killer.join();
     closer.join();
   }
-}
-
-TEST_CASE("Go os/exec PipeLookPathLeak: what could not be started leaves no descriptor open") {
-  if (!std::filesystem::exists("/proc/self/fd") || support::emulated()) {
-    return;  // qemu makes a fork of vfork, whose failure nobody hears of
-  }
-  with_runtime([] {
-    exec({"true"});  // what is opened once
-    const std::size_t before = descriptors_in_use();
-    constexpr int times = 20;
-    for (int i = 0; i != times; ++i) {
-      std::error_code error;
-      process::spawn({"something-that-does-not-exist-executable"},
-                     {.in = redirect::pipe(), .out = redirect::pipe(), .err = redirect::pipe()},
-                     error);
-      CHECK(error == std::errc::no_such_file_or_directory);
-    }
-    exec({"true"}, {.input = "unread"});
-    // Pollers open theirs when they are first needed.
-    CHECK(support::eventually([&] { return descriptors_in_use() < before + times / 2; }));
-  });
 }
 
 IN_RUNTIME(
@@ -223,30 +140,6 @@ IN_RUNTIME("Go os/exec ExtraFilesRace, ConcurrentExec: many are started and ende
   }
   CHECK(right == 2 * n);
   CHECK(support::eventually([] { return !support::has_children(); }));
-}
-
-IN_RUNTIME("Go os/exec OutputStderrCapture: the complaint of a program that failed is there") {
-  const exec_result r = exec({"sh", "-c", "echo some stderr text >&2; exit 1"});
-  CHECK(r.status.code == 1);
-  CHECK(r.errors == "some stderr text\n");
-  CHECK(r.output.empty());
-}
-
-IN_RUNTIME("Go os/exec Context, ContextCancel: a context that is done ends a program") {
-  const thrum::context c = thrum::context::background().with_cancel();
-  process p = process::spawn({"cat"}, {.in = redirect::pipe(), .out = redirect::pipe()});
-  p.in().write("a");
-  char byte = 0;
-  CHECK(p.out().read(std::span(&byte, 1)) == 1);
-  const auto at_end = c.after_func([&] { p.kill(); });
-  CHECK_FALSE(p.try_wait());
-  c.cancel();
-  CHECK(p.wait().signal == SIGKILL);
-  CHECK(error_of([&] {
-          for (int i = 0; i != 100'000; ++i) {
-            p.in().write(std::string(4096, 'x'));
-          }
-        }) == std::errc::broken_pipe);
 }
 
 IN_RUNTIME(

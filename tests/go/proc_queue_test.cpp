@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Go's tests of its local run queue and of its steal order, re-created from their descriptions.
+// Go's tests of its local run queue, re-created from their descriptions.
 
 #include <thrum/detail/sched/queue/run_queue.hpp>
-#include <thrum/detail/sched/queue/steal_order.hpp>
 
 #include "support/catch.hpp"
 #include "support/scale.hpp"
@@ -51,23 +50,6 @@ goroutine* get(queue& q) {
 }
 
 }  // namespace
-
-TEST_CASE("SchedLocalQueue: what is put in comes out in order, for every fill level") {
-  queue q;
-  std::vector<goroutine> gs(traits::run_queue_capacity);
-  for (unsigned i = 0; i != gs.size(); ++i) {
-    REQUIRE(get(q) == nullptr);
-    for (unsigned j = 0; j != i; ++j) {
-      put(q, gs[j], false);
-    }
-    bool in_order = true;
-    for (unsigned j = 0; j != i; ++j) {
-      in_order = in_order && get(q) == &gs[j];
-    }
-    REQUIRE(in_order);
-    REQUIRE(get(q) == nullptr);
-  }
-}
 
 TEST_CASE("SchedLocalQueueSteal: a steal halves the queue and every G is in one place only") {
   queue victim;
@@ -137,26 +119,4 @@ TEST_CASE("SchedLocalQueueEmpty: a queue that always holds a G never says that i
   }
   observer.join();
   CHECK(wrong == 0);
-}
-
-TEST_CASE("StealOrder: each walk visits every P once and all walks differ") {
-  for (std::uint32_t procs = 1; procs <= 64; ++procs) {
-    const thrum::sched::steal_order order(procs);
-    if (procs >= 3) {
-      REQUIRE(order.strides() >= 2);
-    }
-    std::set<std::pair<std::uint32_t, std::uint32_t>> walks;
-    for (std::uint32_t i = 0; i != procs * order.strides(); ++i) {
-      auto walk = order.start(i);
-      REQUIRE(walks.emplace(walk.position(), walk.stride()).second);
-      std::vector<int> visits(procs, 0);
-      std::uint32_t steps = 0;
-      for (; !walk.done(); walk.next()) {
-        ++visits.at(walk.position());
-        ++steps;
-      }
-      REQUIRE(steps == procs);
-      REQUIRE(std::count(visits.begin(), visits.end(), 1) == static_cast<std::ptrdiff_t>(procs));
-    }
-  }
 }

@@ -142,69 +142,6 @@ IN_RUNTIME("SelectStress: ten goroutines over four channels lose and double noth
   }
 }
 
-TEST_CASE("SelectFairness: of two channels that are always ready each is chosen equally often") {
-  constexpr int trials = 10'000;
-  with_runtime([] {
-    const thrum::chan<std::uint8_t> c1(trials + 1);
-    const thrum::chan<std::uint8_t> c2(trials + 1);
-    for (int i = 0; i != trials + 1; ++i) {
-      c1.send(1);
-      c2.send(2);
-    }
-    const thrum::chan<std::uint8_t> c3(0);
-    const thrum::chan<std::uint8_t> c4(0);
-    const thrum::chan<std::uint8_t> out(0);
-    const thrum::chan<bool> done(0);
-    thrum::wait_group group;
-    group.go([=] {
-      for (bool going = true; going;) {
-        std::uint8_t b = 0;
-        const auto keep = [&](std::optional<std::uint8_t> v) { b = v.value(); };
-        thrum::select(on_recv(c3, keep), on_recv(c4, keep), on_recv(c1, keep), on_recv(c2, keep));
-        thrum::select(on_send(out, b), on_recv(done, [&] { going = false; }));
-      }
-    });
-    int ones = 0;
-    int twos = 0;
-    for (int i = 0; i != trials; ++i) {
-      const std::uint8_t b = out.recv().value();
-      REQUIRE((b == 1 || b == 2));
-      ++(b == 1 ? ones : twos);
-    }
-    done.close();
-    group.wait();
-    // 10 standard deviations of a fair coin: wrong once in 10^22.
-    const double expected = trials * 0.5;
-    const double tolerance = 10 * std::sqrt(trials * 0.5 * 0.5);
-    INFO(ones << " of one, " << twos << " of the other");
-    CHECK(std::abs(ones - expected) < tolerance);
-    CHECK(std::abs(twos - expected) < tolerance);
-  });
-}
-
-IN_RUNTIME("PseudoRandomSend: a select that can send either of two values sends both often") {
-  for (const std::size_t capacity : {0U, 100U}) {
-    constexpr int n = 100;
-    const thrum::chan<int> c(capacity);
-    const thrum::chan<void> listed(0);
-    std::array<int, 2> counts{};
-    thrum::go([&, c, listed] {
-      for (int i = 0; i != n; ++i) {
-        thrum::this_goroutine::yield();
-        ++counts.at(static_cast<std::size_t>(c.recv().value()));
-      }
-      listed.send();
-    });
-    for (int i = 0; i != n; ++i) {
-      thrum::select(on_send(c, 0), on_send(c, 1));
-    }
-    listed.recv();
-    INFO(counts[0] << " and " << counts[1]);
-    CHECK(counts[0] > n / 10);
-    CHECK(counts[1] > n / 10);
-  }
-}
-
 IN_RUNTIME("SelectDuplicateChannel: a channel given twice leaves its queue in order") {
   const thrum::chan<int> c(0);
   const thrum::chan<int> d(0);

@@ -9,56 +9,6 @@
 
 #include "support/test.hpp"
 
-using thrum::testing::bubble;
-using thrum::testing::deadlock;
-
-TEST_CASE("synctest: RunEmpty: a bubble of nothing ends") {
-  bubble([] {});
-  CHECK(bubble([] { return 1; }) == 1);
-}
-
-IN_BUBBLE("synctest: SimpleWait: a wait with nobody else returns at once, time after time") {
-  const auto start = thrum::testing::now();
-  thrum::testing::wait();
-  thrum::testing::wait();
-  CHECK(thrum::testing::now() == start);
-}
-
-IN_BUBBLE("synctest: TimeAfter: functions are called in the order of their times") {
-  const auto start = thrum::testing::now();
-  std::vector<int> order;
-  for (const int i : {2, 3, 1}) {
-    thrum::after_func(i * 1s, [&, i] {
-      CHECK(thrum::testing::now() - start == i * 1s);
-      order.push_back(i);
-    });
-  }
-  thrum::sleep_for(10s);
-  CHECK(order == std::vector<int>{1, 2, 3});
-}
-
-TEST_CASE("synctest: DeadlockRoot: the first goroutine waits for what never comes") {
-  CHECK_THROWS_AS(bubble([] { thrum::chan<int>(0).recv(); }), deadlock);
-  CHECK_THROWS_AS(bubble([] {
-                    thrum::wait_group never;
-                    never.add();
-                    never.wait();
-                  }),
-                  deadlock);
-  CHECK_THROWS_AS(bubble([] { thrum::select(thrum::on_recv(thrum::chan<int>(0))); }), deadlock);
-}
-
-TEST_CASE("synctest: DeadlockTicker: one that receives from a ticker for ever is left behind") {
-  CHECK_THROWS_AS(bubble([] {
-                    thrum::go([] {
-                      const thrum::ticker ticker(1s);
-                      while (ticker.chan().recv()) {
-                      }
-                    });
-                  }),
-                  deadlock);
-}
-
 IN_BUBBLE("synctest: Cond: a wait for a condition is durable, and is ended by a signal each") {
   thrum::mutex lock;
   thrum::condition_variable changed;
@@ -96,28 +46,6 @@ IN_BUBBLE("synctest: Generator: a generator runs on its caller's time") {
     CHECK(thrum::testing::now() - start == second * 1s);
   }
   CHECK(seen == 3);
-}
-
-IN_BUBBLE("synctest: HappensBefore: what is written before a block is seen after wait") {
-  int plain = 0;
-  const thrum::chan<void> never(0);
-  thrum::go([&plain, never] {
-    plain = 1;
-    never.recv();
-  });
-  thrum::testing::wait();
-  CHECK(plain == 1);
-  never.close();
-}
-
-IN_BUBBLE("synctest: Deadline: a context ends at its deadline, and not before") {
-  const auto c = thrum::context::background().with_timeout(5s);
-  thrum::sleep_for(5s - 1ns);
-  thrum::testing::wait();
-  CHECK_FALSE(c.error());
-  thrum::sleep_for(1ns);
-  thrum::testing::wait();
-  CHECK(c.error() == thrum::errc::deadline_exceeded);
 }
 
 IN_BUBBLE("synctest: HttpTransport: a client waits for the server's word before it sends all") {

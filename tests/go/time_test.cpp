@@ -6,8 +6,6 @@
 
 #include "support/test.hpp"
 
-using thrum::testing::bubble;
-
 IN_RUNTIME(
     "AfterFunc: functions that arm the next one with no delay are called one after another") {
   int left = scaled(10'000, 100);
@@ -127,26 +125,6 @@ IN_RUNTIME("SleepZeroDeadlock: sleeps of no time among goroutines that come and 
   CHECK(done.recv());
 }
 
-IN_BUBBLE("Reset: it says whether the timer was pending, and moves it") {
-  const thrum::timer timer(2s);
-  thrum::sleep_for(1s);
-  CHECK(timer.reset(2s));
-  thrum::sleep_for(1s);
-  thrum::time_point when;
-  CHECK(timer.chan().try_recv(when) == thrum::recv_status::empty);
-  thrum::sleep_for(1s);
-  CHECK(timer.chan().try_recv(when) == thrum::recv_status::ok);
-  CHECK_FALSE(timer.reset(50ms));
-}
-
-IN_BUBBLE("OverflowSleep: the longest sleep does not end, the most negative does at once") {
-  thrum::sleep_for(std::chrono::hours::min());
-  CHECK(thrum::select(thrum::on_recv(thrum::after(std::chrono::hours::max())),
-                      thrum::on_timeout(24h * 365 * 100)) == 1);
-  CHECK(thrum::select(thrum::on_recv(thrum::after(std::chrono::hours::min())),
-                      thrum::on_timeout(1h)) == 0);
-}
-
 IN_BUBBLE("Issue5745: a panic of the library in a timer's function leaves no lock behind") {
   const thrum::chan<void> done(0);
   thrum::after_func(1ms, [done] {
@@ -164,16 +142,6 @@ IN_RUNTIME("ZeroTimer: a million timers of no time are due at once") {
     without_time += thrum::timer(0s).chan().recv().has_value() ? 0 : 1;
   }
   CHECK(without_time == 0);
-}
-
-IN_BUBBLE("TimerModifiedEarlier: a timer that is moved from far away to soon fires soon") {
-  const thrum::timer timer(24h * 365);
-  for (int i = 0; i != 10; ++i) {
-    const auto before = thrum::testing::now();
-    timer.reset(10ms);
-    CHECK(timer.chan().recv() == before + 10ms);
-    timer.reset(24h * 365);
-  }
 }
 
 IN_BUBBLE("AdjustTimers: timers that are set, stopped and moved at random fire in order") {

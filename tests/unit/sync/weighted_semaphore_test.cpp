@@ -204,28 +204,6 @@ TEST_CASE("numbers that a weighted_semaphore can never grant are errors of use")
   CHECK(two.try_acquire(2));
 }
 
-IN_RUNTIME("semaphore: small requests that never end do not starve a large one", with_procs(4)) {
-  thrum::weighted_semaphore permits(4);
-  std::atomic<bool> has_had_all{false};
-  permits.acquire(4);
-  thrum::wait_group group;
-  for (int i = 0; i != 4; ++i) {
-    group.go([&] {
-      while (!has_had_all) {
-        permits.acquire(1);
-        thrum::this_goroutine::yield();
-        permits.release(1);
-      }
-    });
-  }
-  permits.release(4);
-  permits.acquire(4);
-  has_had_all = true;
-  permits.release(4);
-  group.wait();
-  CHECK(permits.try_acquire(4));
-}
-
 IN_BUBBLE("semaphore: Acquire waits until its context is done, and takes nothing then") {
   thrum::weighted_semaphore permits(2);
   std::vector<bool> tries;
