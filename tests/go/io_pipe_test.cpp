@@ -40,34 +40,6 @@ io_result write(descriptor& to, std::string_view text) {
 
 }  // namespace
 
-IN_RUNTIME("os ReadTimeout: a read of a pipe fails at its deadline, and works after it is moved") {
-  auto [out, in] = make_pipe();
-  char buffer[8];
-  for (const auto after : {-1ms, 0ms, 20ms}) {
-    const auto start = steady::now();
-    out.set_deadline(reading, start + after);
-    CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
-    CHECK(read(out, buffer) == thrum::sched::io_deadline_exceeded);
-    CHECK(steady::now() - start >= after);
-  }
-  out.set_deadline(reading, thrum::time_point::max());
-  CHECK(write(in, "abc") == 3);
-  CHECK(read(out, buffer) == 3);
-}
-
-IN_RUNTIME("os WriteTimeout: a write to a full pipe fails at its deadline") {
-  auto [out, in] = make_pipe();
-  const std::string block(4096, 'x');
-  const auto until = steady::now() + 20ms;
-  in.set_deadline(writing, until);
-  io_result result = 1;
-  while (result > 0) {
-    result = write(in, block);
-  }
-  CHECK(result == thrum::sched::io_deadline_exceeded);
-  CHECK(steady::now() >= until);
-}
-
 TEST_CASE("os VariousDeadlines: a pipe that is written to all the time times out nevertheless") {
   for (const unsigned procs : {1U, 4U}) {
     with_runtime(with_procs(procs), [] {
@@ -94,43 +66,6 @@ TEST_CASE("os VariousDeadlines: a pipe that is written to all the time times out
       group.wait();
     });
   }
-}
-
-IN_RUNTIME("PipeEOF: what was written comes, and then the end") {
-  auto [out, in] = make_pipe();
-  thrum::wait_group group;
-  group.go([&p = in] {
-    for (int i = 0; i != 3; ++i) {
-      write(p, "line");
-      thrum::sleep_for(1ms);
-    }
-    p.close();
-  });
-  std::size_t got = 0;
-  char buffer[64];
-  io_result n = 0;
-  while ((n = read(out, buffer)) > 0) {
-    got += static_cast<std::size_t>(n);
-  }
-  CHECK(n == 0);
-  CHECK(got == 12);
-  group.wait();
-}
-
-IN_RUNTIME("EPIPE: a writer that waits is told when the last reader closes") {
-  auto [out, in] = make_pipe();
-  io_result last = 1;
-  thrum::wait_group group;
-  group.go([&p = in, &last] {
-    const std::string block(4096, 'x');
-    while (last > 0) {
-      last = write(p, block);
-    }
-  });
-  thrum::sleep_for(2ms);
-  out.close();
-  group.wait();
-  CHECK(thrum::os::error_code_of(last) == std::errc::broken_pipe);
 }
 
 IN_RUNTIME(
@@ -196,24 +131,6 @@ IN_RUNTIME("RacyRead: ten goroutines that read a pipe with deadlines of 1 us get
   readers.wait();
   CHECK(wrong == 0);
   CHECK(got == sent);
-}
-
-IN_RUNTIME("NonPollable: a regular file is read and written without waiting for anything") {
-  const support::folder folder;
-  const thrum::os::io_result opened =
-      thrum::os::open_file((folder / "a").string().c_str(),
-                           thrum::io::open_mode::read_write | thrum::io::open_mode::create, 0600);
-  REQUIRE(opened >= 0);
-  descriptor whole(thrum::os::handle_of(opened), "test");
-  CHECK(write(whole, "abc") == 3);
-  CHECK(whole.use([](thrum::os::handle fd) {
-    return thrum::os::seek(fd, 0, thrum::io::seek_from::begin);
-  }) == 0);
-  char buffer[8];
-  CHECK(read(whole, buffer) == 3);
-  CHECK(read(whole, buffer) == 0);
-  whole.set_deadline(reading, steady::now());
-  CHECK(read(whole, buffer) == thrum::sched::io_deadline_exceeded);
 }
 
 IN_RUNTIME("RawConnReadWrite: the call is made again after each wait, until it has something") {

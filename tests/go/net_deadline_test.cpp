@@ -178,18 +178,14 @@ IN_RUNTIME(
       timeouts += is_timeout(error);
     });
   }
-  thrum::wait_group group;
-  for (int i = 0; i != movers; ++i) {
-    group.go([&] {
-      for (int step = 100; step != 0; --step) {
-        for (auto& pair : pairs) {
-          pair.client.set_read_deadline(start + 1h + step * 1ms);
-          pair.client.set_deadline(start + 2h + step * 1ms);
-        }
+  in_goroutines(movers, [&](int) {
+    for (int step = 100; step != 0; --step) {
+      for (auto& pair : pairs) {
+        pair.client.set_read_deadline(start + 1h + step * 1ms);
+        pair.client.set_deadline(start + 2h + step * 1ms);
       }
-    });
-  }
-  group.wait();
+    }
+  });
   CHECK(timeouts == 0);
   for (auto& pair : pairs) {
     pair.client.set_read_deadline(start);

@@ -55,18 +55,14 @@ IN_RUNTIME(
   const int attempts = scaled(10'000, 300);
   constexpr int workers = 10;
   std::atomic<int> wrong{0};
-  thrum::wait_group group;
-  for (int w = 0; w != workers; ++w) {
-    group.go([&, w] {
-      for (int i = 0; i < attempts / workers; ++i) {
-        std::error_code error;
-        const conn c = dial(listener.local(), 1us * ((i + w) % 100), error);
-        const endpoint peer = c.remote();
-        wrong += error ? static_cast<bool>(c) || !is_timeout(error) : peer != listener.local();
-      }
-    });
-  }
-  group.wait();
+  in_goroutines(workers, [&](int w) {
+    for (int i = 0; i < attempts / workers; ++i) {
+      std::error_code error;
+      const conn c = dial(listener.local(), 1us * ((i + w) % 100), error);
+      const endpoint peer = c.remote();
+      wrong += error ? static_cast<bool>(c) || !is_timeout(error) : peer != listener.local();
+    }
+  });
   listener.close();
   server.wait();
   CHECK(wrong == 0);

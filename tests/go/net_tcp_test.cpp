@@ -167,21 +167,17 @@ IN_RUNTIME("TCPStress: many messages on many connections come back as they were 
   thrum::wait_group servers;
   serve_echo(listener, servers);
   std::atomic<int> wrong{0};
-  thrum::wait_group clients;
-  for (int i = 0; i != 20; ++i) {
-    clients.go([&, i] {
-      conn c = dial(listener.local());
-      std::string text(512, 's');
-      text[0] = static_cast<char>(i);
-      std::string back(text.size(), '\0');
-      for (int n = 0; n != scaled(500, 20); ++n) {
-        text[1] = static_cast<char>(n);
-        c.write(text);
-        wrong += c.read_full(back) != text.size() || back != text;
-      }
-    });
-  }
-  clients.wait();
+  in_goroutines(20, [&](int i) {
+    conn c = dial(listener.local());
+    std::string text(512, 's');
+    text[0] = static_cast<char>(i);
+    std::string back(text.size(), '\0');
+    for (int n = 0; n != scaled(500, 20); ++n) {
+      text[1] = static_cast<char>(n);
+      c.write(text);
+      wrong += c.read_full(back) != text.size() || back != text;
+    }
+  });
   listener.close();
   servers.wait();
   CHECK(wrong == 0);

@@ -205,20 +205,16 @@ TEST_CASE("PreemptionAfterSyscall: goroutines in short blocking calls do not shu
 IN_RUNTIME("GetgThreadSwitch: a goroutine knows itself after every switch of threads") {
   const int rounds = scaled(2'000, 100);
   std::atomic<int> mistakes{0};
-  thrum::wait_group group;
-  for (int i = 0; i != 20; ++i) {
-    group.go([&] {
-      const thrum::goroutine_id mine = thrum::this_goroutine::id();
-      for (int round = 0; round != rounds; ++round) {
-        if (round % 100 == 0) {
-          thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(10)); });
-        } else {
-          thrum::this_goroutine::yield();
-        }
-        mistakes += thrum::this_goroutine::id() != mine ? 1 : 0;
+  in_goroutines(20, [&](int) {
+    const thrum::goroutine_id mine = thrum::this_goroutine::id();
+    for (int round = 0; round != rounds; ++round) {
+      if (round % 100 == 0) {
+        thrum::blocking([] { std::this_thread::sleep_for(std::chrono::microseconds(10)); });
+      } else {
+        thrum::this_goroutine::yield();
       }
-    });
-  }
-  group.wait();
+      mistakes += thrum::this_goroutine::id() != mine ? 1 : 0;
+    }
+  });
   CHECK(mistakes == 0);
 }

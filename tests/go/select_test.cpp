@@ -52,23 +52,19 @@ IN_RUNTIME("SelfSelect: selects that send and receive on one channel never serve
     const thrum::chan<int> c(capacity);
     const int rounds = scaled(1'000, 100);
     std::atomic<int> self_received{0};
-    thrum::wait_group group;
-    for (int p = 0; p != 2; ++p) {
-      group.go([&, p] {
-        for (int i = 0; i != rounds; ++i) {
-          const auto check = [&](std::optional<int> v) {
-            // From a buffer a goroutine may receive its own value, from a partner it may not.
-            self_received += c.capacity() == 0 && v == p ? 1 : 0;
-          };
-          if (p == 0 || i % 2 == 0) {
-            thrum::select(on_send(c, p), on_recv(c, check));
-          } else {
-            thrum::select(on_recv(c, check), on_send(c, p));
-          }
+    in_goroutines(2, [&](int p) {
+      for (int i = 0; i != rounds; ++i) {
+        const auto check = [&](std::optional<int> v) {
+          // From a buffer a goroutine may receive its own value, from a partner it may not.
+          self_received += c.capacity() == 0 && v == p ? 1 : 0;
+        };
+        if (p == 0 || i % 2 == 0) {
+          thrum::select(on_send(c, p), on_recv(c, check));
+        } else {
+          thrum::select(on_recv(c, check), on_send(c, p));
         }
-      });
-    }
-    group.wait();
+      }
+    });
     CHECK(self_received == 0);
   }
 }

@@ -89,26 +89,22 @@ IN_BUBBLE("AfterQueuing: timers of many goroutines fire in the order of their ti
 IN_RUNTIME("TimerStopStress: stops that race with their timers never let a stopped one through",
            with_procs(4)) {
   std::atomic<bool> wrong{false};
-  thrum::wait_group group;
-  for (int i = 0; i != scaled(200); ++i) {
-    group.go([&] {
-      std::atomic<bool> stopped{false};
-      std::atomic<bool> called{false};
-      const auto timer = thrum::after_func(1ms, [&] {
-        wrong = wrong || stopped;
-        called = true;
-      });
-      thrum::sleep_for(1ms);
-      if (timer.stop()) {
-        stopped = true;
-      } else {
-        while (!called) {
-          thrum::this_goroutine::yield();
-        }
-      }
+  in_goroutines(scaled(200), [&](int) {
+    std::atomic<bool> stopped{false};
+    std::atomic<bool> called{false};
+    const auto timer = thrum::after_func(1ms, [&] {
+      wrong = wrong || stopped;
+      called = true;
     });
-  }
-  group.wait();
+    thrum::sleep_for(1ms);
+    if (timer.stop()) {
+      stopped = true;
+    } else {
+      while (!called) {
+        thrum::this_goroutine::yield();
+      }
+    }
+  });
   CHECK_FALSE(wrong);
 }
 
@@ -175,20 +171,16 @@ IN_BUBBLE("AdjustTimers: timers that are set, stopped and moved at random fire i
 IN_RUNTIME("StopResult and ResetResult: stop and reset return false if the moment is received",
            with_procs(4)) {
   std::atomic<bool> wrong{false};
-  thrum::wait_group group;
-  for (int i = 0; i != scaled(1'000); ++i) {
-    group.go([&, i] {
-      const thrum::timer timer(std::chrono::microseconds(i % 50));
-      auto receiver = thrum::spawn([&] {
-        thrum::time_point when;
-        return timer.chan().recv_for(when, 2ms) == thrum::recv_status::ok;
-      });
-      thrum::sleep_for(std::chrono::microseconds(i % 50));
-      const bool stopped = i % 2 == 0 ? timer.stop() : timer.reset(1h);
-      wrong = wrong || receiver.join() == stopped;
+  in_goroutines(scaled(1'000), [&](int i) {
+    const thrum::timer timer(std::chrono::microseconds(i % 50));
+    auto receiver = thrum::spawn([&] {
+      thrum::time_point when;
+      return timer.chan().recv_for(when, 2ms) == thrum::recv_status::ok;
     });
-  }
-  group.wait();
+    thrum::sleep_for(std::chrono::microseconds(i % 50));
+    const bool stopped = i % 2 == 0 ? timer.stop() : timer.reset(1h);
+    wrong = wrong || receiver.join() == stopped;
+  });
   CHECK_FALSE(wrong);
 }
 
@@ -240,15 +232,11 @@ IN_RUNTIME("TickerConcurrentStress: ten goroutines share a ticker while it is re
 IN_BUBBLE("MultiWakeupTimer: one goroutine of many gets a timer's moment each time it is set") {
   const thrum::timer timer(1ms);
   std::atomic<int> woken{0};
-  thrum::wait_group group;
-  for (int i = 0; i != 100; ++i) {
-    group.go([&] {
-      timer.chan().recv();
-      ++woken;
-      timer.reset(1ms);
-    });
-  }
-  group.wait();
+  in_goroutines(100, [&](int) {
+    timer.chan().recv();
+    ++woken;
+    timer.reset(1ms);
+  });
   CHECK(woken == 100);
 }
 

@@ -44,6 +44,7 @@ using namespace std::chrono_literals;
 using support::error_of;
 using support::eventually;
 using support::eventually_yielding;
+using support::in_goroutines;
 using support::is_usage_error;
 using support::scaled;
 using support::usage_message;

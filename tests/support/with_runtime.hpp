@@ -71,6 +71,22 @@ void with_runtime(F f) {
   with_runtime(environment_options(), std::move(f));
 }
 
+/// The same for every f, as above.
+inline void in_goroutines(int n, void (*call)(void* f, int i), void* f) {
+  thrum::wait_group group;
+  for (int i = 0; i < n; ++i) {
+    group.go([=] { call(f, i); });
+  }
+  group.wait();
+}
+
+/// Runs f(0) to f(n - 1), each in a goroutine of its own, and waits for all of them.
+template <class F>
+void in_goroutines(int n, F f) {
+  in_goroutines(
+      n, [](void* own, int i) { (*static_cast<F*>(own))(i); }, &f);
+}
+
 /// The message of the usage_error that f throws; empty if it throws none.
 template <class F>
 std::string usage_message(F&& f) {

@@ -159,20 +159,16 @@ TEST_CASE("a foreign thread loops over what a goroutine yields") {
 IN_RUNTIME("many loops at once, on all processors") {
   std::atomic<long> sum{0};
   const int n = scaled(2'000, 100);
-  thrum::wait_group group;
-  for (int k = 0; k != 8; ++k) {
-    group.go([&] {
-      generator<int> numbers([&](auto& yield) {
-        for (int i = 0; i != n; ++i) {
-          yield(i);
-        }
-      });
-      for (const int number : numbers) {
-        sum += number;
+  in_goroutines(8, [&](int) {
+    generator<int> numbers([&](auto& yield) {
+      for (int i = 0; i != n; ++i) {
+        yield(i);
       }
     });
-  }
-  group.wait();
+    for (const int number : numbers) {
+      sum += number;
+    }
+  });
   CHECK(sum == 8L * n * (n - 1) / 2);
 }
 

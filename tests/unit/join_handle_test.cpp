@@ -218,24 +218,20 @@ TEST_CASE("a goroutine that was ended by stop has no result, and join says so") 
 IN_RUNTIME("many pairs spawn and join at the same time, and each gets its own result") {
   const int rounds = scaled(2'000);
   std::atomic<int> mistakes{0};
-  thrum::wait_group group;
-  for (int w = 0; w != 16; ++w) {
-    group.go([&, w] {
-      for (int i = 0; i != rounds; ++i) {
-        auto handle = thrum::spawn([w, i] {
-          if (i % 5 == 0) {
-            thrum::this_goroutine::yield();
-          }
-          return w * 1'000'000 + i;
-        });
-        if (i % 3 == 0) {
+  in_goroutines(16, [&](int w) {
+    for (int i = 0; i != rounds; ++i) {
+      auto handle = thrum::spawn([w, i] {
+        if (i % 5 == 0) {
           thrum::this_goroutine::yield();
         }
-        mistakes += handle.join() == w * 1'000'000 + i ? 0 : 1;
+        return w * 1'000'000 + i;
+      });
+      if (i % 3 == 0) {
+        thrum::this_goroutine::yield();
       }
-    });
-  }
-  group.wait();
+      mistakes += handle.join() == w * 1'000'000 + i ? 0 : 1;
+    }
+  });
   CHECK(mistakes == 0);
 }
 

@@ -317,15 +317,11 @@ TEST_CASE("with options::main_thread other goroutines run on other threads only"
   const auto first = std::this_thread::get_id();
   std::atomic<int> there{0};
   thrum::run(on_main_thread(1), [&] {
-    thrum::wait_group group;
-    for (int i = 0; i != 200; ++i) {
-      group.go([&] {
-        there += std::this_thread::get_id() == first;
-        thrum::this_goroutine::yield();
-        there += std::this_thread::get_id() == first;
-      });
-    }
-    group.wait();
+    in_goroutines(200, [&](int) {
+      there += std::this_thread::get_id() == first;
+      thrum::this_goroutine::yield();
+      there += std::this_thread::get_id() == first;
+    });
   });
   CHECK(there == 0);
 }

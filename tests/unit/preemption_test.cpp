@@ -201,17 +201,13 @@ TEST_CASE("Preemption: two that wait for each other by spinning on one word make
   options.time_slice = 200us;
   thrum::run(options, [] {
     std::atomic<int> turn{0};
-    thrum::wait_group group;
-    for (int self = 0; self != 2; ++self) {
-      group.go([&, self] {
-        for (int i = 0; i != 10; ++i) {
-          while (turn.load(std::memory_order_relaxed) % 2 != self) {
-          }
-          turn.fetch_add(1, std::memory_order_relaxed);
+    in_goroutines(2, [&](int self) {
+      for (int i = 0; i != 10; ++i) {
+        while (turn.load(std::memory_order_relaxed) % 2 != self) {
         }
-      });
-    }
-    group.wait();
+        turn.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
     CHECK(turn == 20);
   });
 }

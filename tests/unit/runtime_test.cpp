@@ -309,22 +309,18 @@ TEST_CASE("never more goroutines run at once than there are processors") {
   with_runtime(options, [] {
     std::atomic<int> running{0};
     std::atomic<int> most{0};
-    thrum::wait_group group;
-    for (int i = 0; i != 50; ++i) {
-      group.go([&] {
-        for (int k = 0; k != 20; ++k) {
-          const int now = ++running;
-          for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
-          }
-          for (int spin = 0; spin != 1'000; ++spin) {
-            static_cast<void>(running.load());
-          }
-          --running;
-          thrum::this_goroutine::yield();
+    in_goroutines(50, [&](int) {
+      for (int k = 0; k != 20; ++k) {
+        const int now = ++running;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
         }
-      });
-    }
-    group.wait();
+        for (int spin = 0; spin != 1'000; ++spin) {
+          static_cast<void>(running.load());
+        }
+        --running;
+        thrum::this_goroutine::yield();
+      }
+    });
     CHECK(most <= static_cast<int>(procs));
   });
 }

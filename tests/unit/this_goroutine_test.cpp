@@ -37,16 +37,12 @@ TEST_CASE("yield on one processor lets all others run once before it returns") {
   with_runtime(options, [] {
     constexpr int n = 10;
     std::vector<int> turns;
-    thrum::wait_group group;
-    for (int i = 0; i != n; ++i) {
-      group.go([&turns, i] {
-        for (int round = 0; round != 3; ++round) {
-          turns.push_back(i);
-          this_goroutine::yield();
-        }
-      });
-    }
-    group.wait();
+    in_goroutines(n, [&turns](int i) {
+      for (int round = 0; round != 3; ++round) {
+        turns.push_back(i);
+        this_goroutine::yield();
+      }
+    });
     REQUIRE(turns.size() == 3 * n);
     for (std::size_t round = 0; round != 3; ++round) {
       const auto begin = turns.begin() + static_cast<std::ptrdiff_t>(round * n);

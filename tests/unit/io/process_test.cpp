@@ -281,16 +281,12 @@ TEST_CASE("many processes at once are all started, heard and reaped, and leave n
     const std::size_t before = support::open_descriptors();
     const int n = support::scaled(100, 20);
     std::atomic<int> right{0};
-    thrum::wait_group group;
-    for (int i = 0; i != n; ++i) {
-      group.go([&, i] {
-        const std::string text = std::to_string(i);
-        process p = process::spawn(support::words_that_say(text), {.out = redirect::pipe()});
-        const bool heard = trimmed(p.out().read_all()) == text;
-        right += p.wait().success() && heard;
-      });
-    }
-    group.wait();
+    in_goroutines(n, [&](int i) {
+      const std::string text = std::to_string(i);
+      process p = process::spawn(support::words_that_say(text), {.out = redirect::pipe()});
+      const bool heard = trimmed(p.out().read_all()) == text;
+      right += p.wait().success() && heard;
+    });
     CHECK(right == n);
     CHECK(support::open_descriptors() <= before + 6);  // the poller's own
   });

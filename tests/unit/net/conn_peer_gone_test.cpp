@@ -79,17 +79,13 @@ IN_RUNTIME("dials to somebody who resets each connection at once end, with or wi
     }
   });
   std::atomic<int> late{0};
-  thrum::wait_group all;
-  for (int i = 0; i != 8; ++i) {
-    all.go([&] {
-      for (int k = support::scaled(200, 50); k != 0; --k) {
-        std::error_code error;
-        thrum::net::dial(listener.local(), support::long_time, error);
-        late += support::is_timeout(error) ? 1 : 0;
-      }
-    });
-  }
-  all.wait();
+  in_goroutines(8, [&](int) {
+    for (int k = support::scaled(200, 50); k != 0; --k) {
+      std::error_code error;
+      thrum::net::dial(listener.local(), support::long_time, error);
+      late += support::is_timeout(error) ? 1 : 0;
+    }
+  });
   CHECK(late == 0);
   listener.close();
   resets.join();

@@ -228,14 +228,10 @@ TEST_CASE("the form with an error_code clears it on success") {
 IN_RUNTIME("many goroutines may look up at once") {
   const endpoints expected = resolve("localhost", "80");
   std::atomic<int> same{0};
-  thrum::wait_group group;
-  for (int i = 0; i != 32; ++i) {
-    group.go([&] {
-      std::error_code error;
-      same += resolve("localhost", "80", error) == expected ? 1 : 0;
-    });
-  }
-  group.wait();
+  in_goroutines(32, [&](int) {
+    std::error_code error;
+    same += resolve("localhost", "80", error) == expected ? 1 : 0;
+  });
   CHECK(same == 32);
 }
 

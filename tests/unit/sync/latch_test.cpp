@@ -129,17 +129,13 @@ IN_RUNTIME("nobody passes a barrier before all have arrived, phase after phase",
   thrum::barrier<> barrier(n);
   std::vector<std::atomic<int>> arrived(static_cast<std::size_t>(phases));
   std::atomic<bool> early{false};
-  thrum::wait_group group;
-  for (int i = 0; i != n; ++i) {
-    group.go([&] {
-      for (auto& here : arrived) {
-        ++here;
-        barrier.arrive_and_wait();
-        early = early || here != n;
-      }
-    });
-  }
-  group.wait();
+  in_goroutines(n, [&](int) {
+    for (auto& here : arrived) {
+      ++here;
+      barrier.arrive_and_wait();
+      early = early || here != n;
+    }
+  });
   CHECK_FALSE(early);
 }
 
@@ -147,18 +143,14 @@ IN_RUNTIME("the completion runs once each phase, before anybody goes on", with_p
   int completions = 0;
   thrum::barrier barrier(3, [&]() noexcept { ++completions; });
   std::atomic<bool> wrong{false};
-  thrum::wait_group group;
-  for (int i = 0; i != 3; ++i) {
-    group.go([&] {
-      for (int phase = 1; phase <= 100; ++phase) {
-        barrier.arrive_and_wait();
-        wrong = wrong || completions != phase;
-        barrier.arrive_and_wait();
-        wrong = wrong || completions != ++phase;
-      }
-    });
-  }
-  group.wait();
+  in_goroutines(3, [&](int) {
+    for (int phase = 1; phase <= 100; ++phase) {
+      barrier.arrive_and_wait();
+      wrong = wrong || completions != phase;
+      barrier.arrive_and_wait();
+      wrong = wrong || completions != ++phase;
+    }
+  });
   CHECK_FALSE(wrong);
 }
 

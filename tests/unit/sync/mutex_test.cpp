@@ -43,21 +43,17 @@ IN_RUNTIME("two goroutines that lock two mutexes in opposite order by scoped_loc
   thrum::mutex second;
   std::int64_t guarded = 0;
   const int rounds = scaled(5'000);
-  thrum::wait_group group;
-  for (int g = 0; g != 4; ++g) {
-    group.go([&, g] {
-      for (int i = 0; i != rounds; ++i) {
-        if (g % 2 == 0) {
-          const std::scoped_lock both(first, second);
-          ++guarded;
-        } else {
-          const std::scoped_lock both(second, first);
-          ++guarded;
-        }
+  in_goroutines(4, [&](int g) {
+    for (int i = 0; i != rounds; ++i) {
+      if (g % 2 == 0) {
+        const std::scoped_lock both(first, second);
+        ++guarded;
+      } else {
+        const std::scoped_lock both(second, first);
+        ++guarded;
       }
-    });
-  }
-  group.wait();
+    }
+  });
   CHECK(guarded == 4 * rounds);
 }
 

@@ -15,17 +15,13 @@ IN_RUNTIME("Once: one of ten goroutines makes the call, and all return after it"
     thrum::once_flag flag;
     int done = 0;
     std::atomic<bool> early{false};
-    thrum::wait_group group;
-    for (int i = 0; i != 10; ++i) {
-      group.go([&] {
-        thrum::call_once(flag, [&] {
-          thrum::this_goroutine::yield();
-          ++done;
-        });
-        early = early || done != 1;
+    in_goroutines(10, [&](int) {
+      thrum::call_once(flag, [&] {
+        thrum::this_goroutine::yield();
+        ++done;
       });
-    }
-    group.wait();
+      early = early || done != 1;
+    });
     CHECK(done == 1);
     CHECK_FALSE(early);
   }

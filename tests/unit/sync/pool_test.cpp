@@ -189,18 +189,14 @@ IN_RUNTIME("Pool: many put and get at once, and get nothing but what was put", w
   const int n = scaled(20'000, 500);
   thrum::pool<int> p;
   std::atomic<int> wrong{0};
-  thrum::wait_group group;
-  for (int i = 0; i != 10; ++i) {
-    group.go([&] {
-      const int value = 0;
-      for (int j = 0; j != n; ++j) {
-        p.put(value);
-        auto one = p.get();
-        wrong += *one == 0 ? 0 : 1;
-        one.discard();
-      }
-    });
-  }
-  group.wait();
+  in_goroutines(10, [&](int) {
+    const int value = 0;
+    for (int j = 0; j != n; ++j) {
+      p.put(value);
+      auto one = p.get();
+      wrong += *one == 0 ? 0 : 1;
+      one.discard();
+    }
+  });
   CHECK(wrong == 0);
 }

@@ -122,34 +122,30 @@ IN_RUNTIME("timed readers and writers that race keep a shared_mutex sound and us
   std::atomic<int> state{0};  // readers, or -1
   std::atomic<bool> wrong{false};
   std::atomic<int> entered{0};
-  thrum::wait_group group;
-  for (int k = 0; k != 6; ++k) {
-    group.go([&, k] {
-      for (int i = 0; i != scaled(1'500); ++i) {
-        const auto time = std::chrono::microseconds((i * 7 + k) % 30);
-        if (k < 2) {
-          if (mutex.try_lock_for(time)) {
-            wrong = wrong || state.exchange(-1) != 0;
-            if (i % 8 == 0) {
-              thrum::this_goroutine::yield();
-            }
-            wrong = wrong || state.exchange(0) != -1;
-            mutex.unlock();
-            ++entered;
-          }
-        } else if (mutex.try_lock_shared_for(time)) {
-          wrong = wrong || ++state <= 0;
+  in_goroutines(6, [&](int k) {
+    for (int i = 0; i != scaled(1'500); ++i) {
+      const auto time = std::chrono::microseconds((i * 7 + k) % 30);
+      if (k < 2) {
+        if (mutex.try_lock_for(time)) {
+          wrong = wrong || state.exchange(-1) != 0;
           if (i % 8 == 0) {
             thrum::this_goroutine::yield();
           }
-          wrong = wrong || --state < 0;
-          mutex.unlock_shared();
+          wrong = wrong || state.exchange(0) != -1;
+          mutex.unlock();
           ++entered;
         }
+      } else if (mutex.try_lock_shared_for(time)) {
+        wrong = wrong || ++state <= 0;
+        if (i % 8 == 0) {
+          thrum::this_goroutine::yield();
+        }
+        wrong = wrong || --state < 0;
+        mutex.unlock_shared();
+        ++entered;
       }
-    });
-  }
-  group.wait();
+    }
+  });
   CHECK_FALSE(wrong);
   CHECK(entered > 0);
   CHECK(mutex.try_lock());

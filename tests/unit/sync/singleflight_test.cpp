@@ -221,17 +221,13 @@ IN_RUNTIME("a stop ends a wait for a shared call, and the others get its value")
 IN_BUBBLE("singleflight: Goexit: if the function's goroutine exits, the next runs its own") {
   flights_by_name flights;
   std::atomic<int> exits{0};
-  thrum::wait_group group;
-  for (int i = 0; i != 5; ++i) {
-    group.go([&] {
-      flights.do_("key", [&]() -> int {
-        thrum::sleep_for(1s);
-        ++exits;
-        thrum::this_goroutine::exit();
-      });
+  in_goroutines(5, [&](int) {
+    flights.do_("key", [&]() -> int {
+      thrum::sleep_for(1s);
+      ++exits;
+      thrum::this_goroutine::exit();
     });
-  }
-  group.wait();
+  });
   CHECK(exits == 5);
   CHECK(flights.do_("key", [] { return 1; }).value == 1);
 }

@@ -259,14 +259,10 @@ std::vector<int> wake_order(std::uint64_t seed, int n) {
   options.preempt = thrum::preemption::none;
   return bubble({.runtime = options, .seed = seed}, [n] {
     std::vector<int> order;
-    thrum::wait_group group;
-    for (int i = 0; i != n; ++i) {
-      group.go([&order, i] {
-        thrum::sleep_for(1h);
-        order.push_back(i);
-      });
-    }
-    group.wait();
+    in_goroutines(n, [&order](int i) {
+      thrum::sleep_for(1h);
+      order.push_back(i);
+    });
     return order;
   });
 }

@@ -35,15 +35,11 @@ IN_BUBBLE("wait lets events pass at the rate, in the order in which they came") 
   rate_limiter limiter(100, 1);
   const auto begin = now();
   std::vector<int> order;
-  thrum::wait_group group;
-  for (int i = 0; i != 5; ++i) {
-    group.go([&, i] {
-      thrum::sleep_for(i * 1us);
-      limiter.wait();
-      order.push_back(i);
-    });
-  }
-  group.wait();
+  in_goroutines(5, [&](int i) {
+    thrum::sleep_for(i * 1us);
+    limiter.wait();
+    order.push_back(i);
+  });
   CHECK(order == std::vector<int>{0, 1, 2, 3, 4});
   CHECK(now() - begin >= 40ms);
   CHECK(now() - begin < 41ms);

@@ -137,19 +137,15 @@ IN_RUNTIME("thousands of sleepers with random deadlines all wake, none too early
   const int n = support::live_goroutines(10'000);
   std::atomic<int> early{0};
   std::atomic<int> woken{0};
-  thrum::wait_group group;
-  for (int i = 0; i != n; ++i) {
-    group.go([&, i] {
-      for (int round = 0; round != 3; ++round) {
-        const std::chrono::microseconds time((i * 7'919 + round * 104'729) % 20'000);
-        const auto begin = steady_clock::now();
-        thrum::sleep_for(time);
-        early += steady_clock::now() - begin < time ? 1 : 0;
-      }
-      ++woken;
-    });
-  }
-  group.wait();
+  in_goroutines(n, [&](int i) {
+    for (int round = 0; round != 3; ++round) {
+      const std::chrono::microseconds time((i * 7'919 + round * 104'729) % 20'000);
+      const auto begin = steady_clock::now();
+      thrum::sleep_for(time);
+      early += steady_clock::now() - begin < time ? 1 : 0;
+    }
+    ++woken;
+  });
   CHECK(early == 0);
   CHECK(woken == n);
 }

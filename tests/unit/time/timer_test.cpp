@@ -85,14 +85,10 @@ IN_BUBBLE("after a stop the waiters go on waiting, until a reset") {
 IN_BUBBLE("of many goroutines that wait for one timer, one gets its moment") {
   const thrum::timer timer(1s);
   std::atomic<int> got{0};
-  thrum::wait_group group;
-  for (int i = 0; i != 10; ++i) {
-    group.go([&] {
-      thrum::time_point when;
-      got += timer.chan().recv_for(when, 1min) == thrum::recv_status::ok ? 1 : 0;
-    });
-  }
-  group.wait();
+  in_goroutines(10, [&](int) {
+    thrum::time_point when;
+    got += timer.chan().recv_for(when, 1min) == thrum::recv_status::ok ? 1 : 0;
+  });
   CHECK(got == 1);
 }
 
@@ -300,24 +296,20 @@ IN_RUNTIME("functions are called as often as the stops and resets that race with
   std::atomic<int> calls{0};
   std::atomic<int> stopped{0};
   const int n = scaled(2'000);
-  thrum::wait_group group;
-  for (int k = 0; k != 4; ++k) {
-    group.go([&, k] {
-      for (int i = 0; i != n; ++i) {
-        const auto timer =
-            thrum::after_func(std::chrono::microseconds((i + k) % 5), [&] { ++calls; });
-        if (i % 3 == 0) {
-          thrum::this_goroutine::yield();
-        }
-        if (i % 2 == 0) {
-          stopped += timer.stop() ? 1 : 0;
-        } else {
-          stopped += timer.reset(std::chrono::microseconds(i % 3)) ? 0 : -1;
-        }
+  in_goroutines(4, [&](int k) {
+    for (int i = 0; i != n; ++i) {
+      const auto timer =
+          thrum::after_func(std::chrono::microseconds((i + k) % 5), [&] { ++calls; });
+      if (i % 3 == 0) {
+        thrum::this_goroutine::yield();
       }
-    });
-  }
-  group.wait();
+      if (i % 2 == 0) {
+        stopped += timer.stop() ? 1 : 0;
+      } else {
+        stopped += timer.reset(std::chrono::microseconds(i % 3)) ? 0 : -1;
+      }
+    }
+  });
   CHECK(eventually([&] { return calls + stopped == 4 * n; }));
 }
 

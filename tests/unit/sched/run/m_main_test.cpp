@@ -32,17 +32,13 @@ TEST_CASE("the hooks run once on each thread of the runtime, first and last") {
   };
   std::set<long> ran_on;
   support::with_runtime(options, [&] {
-    thrum::wait_group group;
-    for (int i = 0; i != 10; ++i) {
-      group.go([&] {
-        thrum::blocking([&] {
-          ::usleep(2'000);
-          const std::lock_guard lock(mutex);
-          ran_on.insert(support::os_thread());
-        });
+    in_goroutines(10, [&](int) {
+      thrum::blocking([&] {
+        ::usleep(2'000);
+        const std::lock_guard lock(mutex);
+        ran_on.insert(support::os_thread());
       });
-    }
-    group.wait();
+    });
     const std::lock_guard lock(mutex);
     CHECK(stopped.empty());
   });
@@ -99,16 +95,12 @@ TEST_CASE("an M that finds work while it searches leaves a successor that search
       thrum::sleep_for(200us);  // the others find nothing and go to sleep
       std::atomic<int> there{0};
       const auto end = std::chrono::steady_clock::now() + support::long_time;
-      thrum::wait_group group;
-      for (int i = 0; i != all; ++i) {
-        group.go([&] {
-          ++there;
-          while (there != all && std::chrono::steady_clock::now() < end) {
-            std::this_thread::yield();
-          }
-        });
-      }
-      group.wait();
+      in_goroutines(all, [&](int) {
+        ++there;
+        while (there != all && std::chrono::steady_clock::now() < end) {
+          std::this_thread::yield();
+        }
+      });
       const bool met_in_time = std::chrono::steady_clock::now() < end;
       REQUIRE(met_in_time);
     }
