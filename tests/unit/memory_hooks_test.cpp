@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // options::memory: whose memory it is, that all of it comes back, and when a hook is called. An overflow
-// of a stack of theirs: debug/overflow_report_test.cpp.
+// of a stack of theirs: debug/trouble_test.cpp.
 #include <thrum/memory_hooks.hpp>
 
 #include <thrum/detail/sched/core/stack.hpp>

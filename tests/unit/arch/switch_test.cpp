@@ -2,7 +2,20 @@
 // SPDX-License-Identifier: MIT
 //
 // The switch of the processor we are on. Its build modes are proved by tests/arch/build_modes.sh.
+// The concepts of a processor. That the one we are on satisfies them is asserted where it is chosen;
+// here is shown that each refuses one that does less.
+// unit/sched/core/traits_test.cpp, which is another flavour of the library, asks the same.
+
 #include <thrum/detail/arch/arch.hpp>
+#include <thrum/detail/arch/chosen_processor.hpp>
+#include <thrum/detail/arch/contract.hpp>
+#include <thrum/detail/base/random.hpp>
+
+#include "../../support/catch.hpp"
+#include "../../support/child.hpp"
+#include "../../support/fibre.hpp"
+#include "support/catch.hpp"
+#include "support/watched_exception.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -10,12 +23,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <thrum/detail/base/random.hpp>
-
-#include "../../support/catch.hpp"
-#include "../../support/child.hpp"
-#include "../../support/fibre.hpp"
 
 #include <unwind.h>  // mingw's includes <windows.h>, which is to come behind <winsock2.h>
 
@@ -253,3 +260,42 @@ TEST_CASE("a first function that returns traps instead of running on") {
   });
   CHECK((end.signal != 0 || end.exit_code != 0));
 }
+
+namespace {
+
+namespace arch = thrum::arch;
+
+struct passes_nothing : arch::chosen_processor {
+  static void switch_stack(void**, void*) noexcept;
+};
+struct prepares_without_entry : arch::chosen_processor {
+  static void* prepare_stack(void*, void*) noexcept;
+};
+struct registers_without_sp : arch::chosen_processor {
+  struct frame_registers {
+    std::uintptr_t value[1];
+    std::uintptr_t pc;
+  };
+};
+struct watches_without_argument : arch::chosen_processor {
+  static void call_watched(void (*)());
+};
+struct asks_a_pointer : arch::chosen_processor {
+  static std::uintptr_t ask_valgrind(std::uintptr_t) noexcept;
+};
+
+}  // namespace
+
+TEST_CASE("a processor that does less than its contract asks is refused") {
+  STATIC_REQUIRE_FALSE(arch::switches_stacks<passes_nothing>);
+  STATIC_REQUIRE_FALSE(arch::switches_stacks<prepares_without_entry>);
+  STATIC_REQUIRE_FALSE(arch::tells_registers<registers_without_sp>);
+  STATIC_REQUIRE_FALSE(arch::watches_exceptions<watches_without_argument>);
+  STATIC_REQUIRE_FALSE(arch::asks_valgrind<asks_a_pointer>);
+}
+
+#if THRUM_EXCEPTIONS
+TEST_CASE("an exception that leaves a watched call is shown to this flavour's observer") {
+  CHECK(own_observer_sees_an_exception());
+}
+#endif

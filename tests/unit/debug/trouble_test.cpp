@@ -4,15 +4,22 @@
 // What the runtime says when things go wrong or when it is asked: each from a program that is
 // looked at from outside.
 
-#include "support/patterns.hpp"
-#include "support/program_rows.hpp"
-#include "support/sees_threads.hpp"
-
+#include <thrum/detail/debug/overflow_report.hpp>
+#include <thrum/detail/debug/slow_stop.hpp>
+#include <thrum/detail/debug/tally.hpp>
 #include <thrum/detail/debug/trouble.hpp>
 
+#include "support/catch.hpp"
+#include "support/patterns.hpp"
+#include "support/program.hpp"
+#include "support/program_rows.hpp"
+#include "support/sees_threads.hpp"
 #include "support/test.hpp"
+#include "support/watched_errors.hpp"
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <sstream>
 
 namespace {
@@ -236,3 +243,162 @@ TEST_CASE(
 }
 
 #endif
+
+namespace {
+
+const int tally_places[8] = {};
+
+}  // namespace
+
+TEST_CASE("a tally has each thing once, however often it was added") {
+  thrum::debug::tally seen;
+  for (int i = 0; i != 10'000; ++i) {
+    seen.add(&tally_places[i % 8], static_cast<std::uint32_t>(i % 2));
+  }
+  const auto& all = seen.by_kind();
+  REQUIRE(all.size() == 8);
+  for (std::size_t i = 0; i != 8; ++i) {
+    CHECK(all[i].n == 1'250);
+    CHECK(all[i].kind == i / 4);
+  }
+}
+
+TEST_CASE(
+    "a tally puts the most frequent first, and equally frequent ones in order of their kinds") {
+  thrum::debug::tally seen;
+  seen.add(&tally_places[2], 7);
+  seen.add(&tally_places[1], 3);
+  for (int i = 0; i != 3; ++i) {
+    seen.add(&tally_places[0], 9);
+  }
+  const auto& all = seen.by_frequency();
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].kind == 9);
+  CHECK(all[0].n == 3);
+  CHECK(all[1].kind == 3);
+  CHECK(all[2].kind == 7);
+}
+
+TEST_CASE("a tally of nothing is empty") {
+  thrum::debug::tally seen;
+  CHECK(seen.by_kind().empty());
+  CHECK(seen.by_frequency().empty());
+}
+
+TEST_CASE("a stop that waits for a goroutine that computes names it, once and in one line") {
+  support::watched_errors errors;
+  std::atomic<bool> runs{false};
+  std::atomic<bool> ends{false};
+  std::string said;
+  {
+    thrum::runtime runtime(thrum::options{.procs = 2});
+    runtime.go({.name = "endless"}, [&] {
+      runs = true;
+      while (!ends) {
+      }
+    });
+    while (!runs) {
+      std::this_thread::yield();
+    }
+    std::thread watcher([&] {
+      while (!errors.say("thrum: stop:")) {  // the test's watchdog ends it
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+      said = errors.take();
+      ends = true;
+    });
+    runtime.stop();
+    watcher.join();
+  }
+  INFO(said);
+  CHECK(support::has_match(said,
+                           "^thrum: stop: waits for goroutine [0-9]+ \\[[a-z]+\\] "
+                           "\"endless\".*, started in .*; let it return"));
+  CHECK(said.find('\n') == said.size() - 1);
+  CHECK(errors.take().empty());
+}
+
+TEST_CASE("a stop whose goroutines end in time says nothing") {
+  support::watched_errors errors;
+  {
+    thrum::runtime runtime(thrum::options{.procs = 2});
+    runtime.go([] { thrum::select(); });
+  }
+  CHECK(errors.take().empty());
+}
+
+namespace {
+
+/// Emulators have no guards, sanitizers their own report and probes of their own.
+bool overflows_are_ours() {
+  return std::getenv("THRUM_TEST_EMULATOR") == nullptr && !THRUM_ASAN && !THRUM_TSAN;
+}
+
+void check_overflow_report(const std::string& program, const std::string& who,
+                           const std::string& why) {
+  if (!overflows_are_ours()) {
+    return;
+  }
+  const support::program_result r = support::run_program(program);
+  INFO(program << ": " << r.text);
+  CHECK((support::is_fault(r.signal) || r.signal == SIGABRT));
+  CHECK(support::has_match(r.text,
+                           "fatal error: thrum: stack overflow in goroutine [0-9]+ " + who + why +
+                               "[^;]*; raise options::stack_size, or attributes::stack_size"));
+#if defined(_WIN32)
+  CHECK(r.says("started in "));
+#else  // the function's name, as the linker has it
+  CHECK(support::has_match(r.text, "started in [_a-zA-Z0-9.]+ at "));
+#endif
+  CHECK_FALSE(r.says("came back"));
+}
+
+const std::string used_up_262144 = ": its stack of 262144 bytes is used up";
+#if defined(_WIN32)  // there each compiler touches a large frame page by page
+const std::string used_up_by_one_frame = used_up_262144;
+#else
+const std::string used_up_by_one_frame =
+    used_up_262144 + " by a frame that is larger than the guard";
+#endif
+
+}  // namespace
+
+TEST_CASE("an overflow of a stack is reported, however large the frame and whatever it touches") {
+  for (const char* const program :
+       {"overflow_by_40k", "overflow_by_60k",                  // touch their near end only
+        "overflow_between_by_40k", "overflow_between_by_60k",  // a neighbour on both sides
+        "overflow_on_stack_of_hook", "overflow_into_guard_of_a_page"}) {
+    check_overflow_report(program, "\\[deep\\]", used_up_262144);
+  }
+  // Beyond the guard: noticed when the goroutine leaves the processor, or faults.
+  for (const char* const program :
+       {"overflow_that_parks", "overflow_that_yields", "overflow_that_faults"}) {
+    check_overflow_report(program, "\\[huge\\]", used_up_by_one_frame);
+  }
+}
+
+TEST_CASE("the guard of the smallest stack is as large as that of others") {
+  if (thrum::os::page_size() == 4096) {
+    check_overflow_report("overflow_small_stack", "\\[small\\]",
+                          ": its stack of 16384 bytes is used up");
+  }
+}
+
+TEST_CASE("the report of an overflow of the largest stack does not ask for a larger one") {
+  support::watched_errors errors;
+  thrum::sched::goroutine g;
+  g.size_class = thrum::sched::max_stack_class;
+  thrum::debug::write_overflow(g, "");
+  const std::string said = errors.take();
+  INFO(said);
+  CHECK(said.find("its stack of 1073741824 bytes is used up, and no stack can be larger") !=
+        said.npos);
+  CHECK(said.find("raise") == said.npos);
+}
+
+TEST_CASE("a goroutine on a stack that it brought along parks and goes on") {
+  if (THRUM_ASAN || THRUM_TSAN) {
+    return;  // they would have to be told of that stack
+  }
+  CHECK(support::run_program("park_on_own_stack").text == "went on\n");
+}

@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
+//
 
+#include <thrum/io/limited.hpp>
 #include <thrum/io/stream.hpp>
+#include <thrum/io/tee.hpp>
 
 #include "support/scripted_stream.hpp"
 #include "support/test.hpp"
@@ -147,4 +150,91 @@ TEST_CASE("to read into an empty string is an error of use, not the end") {
   CHECK(text == "hel");
   CHECK(source.read_full(text, error) == 2);
   CHECK(source.read(std::span<char>()) == 0);
+}
+
+TEST_CASE("a limited stream ends behind its bytes and reads no further") {
+  scripted_source source{"abcdefgh"};
+  io::limited part(source, 5);
+  static_assert(std::is_same_v<decltype(part), io::limited<scripted_source&>>);
+  static_assert(io::readable_stream<decltype(part)>);
+  char three[3];
+  CHECK(part.read(three) == 3);
+  CHECK(part.left() == 2);
+  CHECK(part.read_all() == "de");
+  CHECK(part.left() == 0);
+  CHECK(part.read(three) == 0);
+  CHECK(source.read_all() == "fgh");
+}
+
+TEST_CASE("a limited stream shows by what is left that the stream has ended too early") {
+  io::limited part(scripted_source{"abc"}, 5);
+  static_assert(std::is_same_v<decltype(part), io::limited<scripted_source>>);
+  CHECK(part.read_all() == "abc");
+  CHECK(part.left() == 2);
+}
+
+TEST_CASE("the errors of a stream come through its limit, and can be followed by more") {
+  scripted_source source{"ab", std::errc::timed_out, "cd"};
+  io::limited part(source, 3);
+  char three[3];
+  CHECK(part.read(three) == 2);
+  CHECK(error_of([&] { part.read(three); }) == std::errc::timed_out);
+  CHECK(part.left() == 1);
+  CHECK(part.read(three) == 1);
+  CHECK(three[0] == 'c');
+}
+
+TEST_CASE("what is read through a tee has been written when the read returns") {
+  scripted_source source{"abc", "def"};
+  recording_sink sink;
+  io::tee both(source, sink);
+  static_assert(io::readable_stream<decltype(both)>);
+  char two[2];
+  CHECK(both.read(two) == 2);
+  CHECK(sink.text == "ab");
+  CHECK(both.read_all() == "cdef");
+  CHECK(sink.text == "abcdef");
+}
+
+TEST_CASE("a tee fails with the error of the reader, and with that of the writer") {
+  scripted_source source{"a", std::errc::io_error, "bc"};
+  recording_sink sink;
+  io::tee both(source, sink);
+  char two[2];
+  CHECK(both.read(two) == 1);
+  CHECK(error_of([&] { both.read(two); }) == std::errc::io_error);
+  sink.room = 1;
+  CHECK(error_of([&] { both.read(two); }) == std::errc::timed_out);
+  CHECK(sink.text == "ab");
+}
+
+TEST_CASE("a multi_writer writes to each, and stops at the first that fails") {
+  recording_sink a;
+  recording_sink b;
+  io::multi_writer all(a, b, recording_sink());
+  static_assert(io::writable_stream<decltype(all)>);
+  CHECK(all.write("abc") == 3);
+  CHECK(a.text == "abc");
+  CHECK(b.text == "abc");
+  a.room = 1;
+  std::error_code error;
+  CHECK(all.write("def", error) == 1);
+  CHECK(error == std::errc::timed_out);
+  CHECK(a.text == "abcd");
+  CHECK(b.text == "abc");
+  a.room = 100;
+  b.room = 2;
+  b.failure = std::errc::io_error;
+  CHECK(error_of([&] { all.write("ghi"); }) == std::errc::io_error);
+  CHECK(a.text == "abcdghi");
+  CHECK(b.text == "abcgh");
+}
+
+TEST_CASE("a multi_writer of one stream, and of none, is a stream") {
+  recording_sink only;
+  io::multi_writer one(only);
+  CHECK(one.write("abc") == 3);
+  CHECK(only.text == "abc");
+  io::multi_writer<> none;
+  CHECK(none.write("abc") == 3);
 }

@@ -1,9 +1,14 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
+//
+// Sockets on any address of the machine.
 
+#include <thrum/detail/os/socket_types.hpp>
 #include <thrum/net/host_port.hpp>
 
 #include "support/catch.hpp"
+#include "support/net.hpp"
+#include "support/test.hpp"
 
 #include <string>
 #include <string_view>
@@ -11,9 +16,11 @@
 #include <utility>
 
 using namespace std::string_view_literals;
+using thrum::net::endpoint;
 using thrum::net::endpoint_error;
 using thrum::net::host_port;
 using thrum::net::split_host_port;
+using thrum::net::udp_socket;
 
 TEST_CASE("a text is cut at its colon, and brackets are taken off") {
   struct {
@@ -87,4 +94,29 @@ TEST_CASE("a port is a decimal number from 0 to 65535 and nothing else") {
     INFO("text: " << text);
     CHECK_FALSE(port_number(text));
   }
+}
+
+IN_RUNTIME("a datagram socket on any address receives over IPv4, and answers") {
+  auto any = udp_socket::bind(":0");
+  auto sender = udp_socket::bind("127.0.0.1:0");
+  any.set_deadline(support::steady::now() + support::long_time);
+  sender.set_deadline(support::steady::now() + support::long_time);
+  sender.send_to("x", endpoint::v4(0x7f000001, any.local().port()));
+  char buffer[4];
+  const udp_socket::datagram came = any.recv_from(buffer);
+  CHECK(came.size == 1);
+  CHECK(came.from.unmapped() == sender.local());
+  any.send_to("yy", came.from);
+  CHECK(sender.recv(buffer) == 2);
+  any.send_to("zzz", sender.local());
+  CHECK(sender.recv(buffer) == 3);
+}
+
+TEST_CASE("datagram sockets may broadcast") {
+  const auto may_broadcast = [](const udp_socket& s) {
+    return thrum::os::get_option(s.native_handle(), SOL_SOCKET, SO_BROADCAST) > 0;
+  };
+  CHECK(may_broadcast(udp_socket::bind("0.0.0.0:0")));
+  CHECK(may_broadcast(udp_socket::bind(":0")));
+  CHECK(may_broadcast(udp_socket::connect("255.255.255.255:9")));
 }

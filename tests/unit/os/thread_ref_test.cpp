@@ -2,15 +2,18 @@
 // SPDX-License-Identifier: MIT
 //
 // What one thread sees of another, and how it interrupts it.
+// The asymmetric fences.
+
 #include <thrum/detail/base/sanitizer.hpp>
 #include <thrum/detail/os/os.hpp>
+
+#include "../../support/catch.hpp"
+#include "../../support/eventually.hpp"
+#include "../../support/fence_sides.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <thread>
-
-#include "../../support/catch.hpp"
-#include "../../support/eventually.hpp"
 
 using namespace thrum;
 
@@ -205,4 +208,22 @@ TEST_CASE("a thread that has closed its reference is not interrupted any more") 
   other.close();
   CHECK_FALSE(other.self.interrupt(other.target));
   CHECK_FALSE(other.self.is_calling_thread());
+}
+
+TEST_CASE("of a light and a heavy fence at least one side sees the other's store") {
+  os::prepare_heavy_fence();
+  CHECK(support::both_missed(
+            5'000, [] { os::light_fence(); }, [](const os::thread_ref&) { os::heavy_fence(); }) ==
+        0);
+}
+
+TEST_CASE("a heavy fence for the thread of the other side alone is one") {
+  os::prepare_heavy_fence();
+  CHECK(support::both_missed(
+            5'000, [] { os::light_fence(); },
+            [](const os::thread_ref& other) { os::heavy_fence_for(other); }) == 0);
+}
+
+TEST_CASE("of what kind the fences are is the same whenever they are prepared") {
+  CHECK(os::prepare_heavy_fence() == os::prepare_heavy_fence());
 }

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Files as POSIX has them: permissions and flags, folders that are opened, fifos, devices.
+// read_v and write_v of a file whose mode is not ours.
 
+#include <thrum/detail/io/pieces.hpp>
+
+#include "support/descriptors.hpp"
 #include "support/folder.hpp"
 #include "support/test.hpp"
 #include "support/waits.hpp"
@@ -12,6 +16,7 @@
 
 using thrum::io::file;
 using thrum::io::open_mode;
+namespace io = thrum::io;
 
 TEST_CASE("a file that is created has the permissions that were asked for") {
   const support::folder folder;
@@ -108,4 +113,22 @@ TEST_CASE("a device that gives without an end is read as far as there is room") 
     CHECK(zero.read_full(bytes) == sizeof bytes);
     CHECK(bytes[0] == '\0');
   });
+}
+
+IN_RUNTIME("read_v and write_v: of a pipe that was handed over in blocking mode, too") {
+  int ends[2];
+  REQUIRE(support::open_pipe(ends, support::waits::yes));
+  io::file from(ends[0]);
+  io::file to(ends[1]);
+  const std::string_view one = "one";
+  const std::string_view two = "two";
+  const std::vector<std::span<const std::byte>> some{
+      {}, std::as_bytes(std::span(one)), std::as_bytes(std::span(two))};
+  std::string read(6, '-');
+  const std::vector<std::span<std::byte>> into{{}, std::as_writable_bytes(std::span(read))};
+  auto reader = thrum::spawn([&] { return from.read_v(into); });  // waits
+  CHECK(to.write_v(some) == 6);
+  const std::size_t n = reader.join();
+  CHECK(n != 0);
+  CHECK(read.substr(0, n) == std::string("onetwo").substr(0, n));
 }

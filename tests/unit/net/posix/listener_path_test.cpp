@@ -2,11 +2,22 @@
 // SPDX-License-Identifier: MIT
 //
 // Which close removes the file of a Unix listener, and when.
+// Addresses of Unix sockets as the kernel takes and returns them.
+// A resolver that never answers, and a program that ends meanwhile.
 
+#include <thrum/net/endpoint.hpp>
+
+#include "support/catch.hpp"
 #include "support/descriptors.hpp"
 #include "support/folder.hpp"
+#include "support/local_name.hpp"
+#include "support/named_socket.hpp"
 #include "support/process.hpp"
+#include "support/program.hpp"
 #include "support/test.hpp"
+
+#include <string>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -15,6 +26,8 @@
 
 using thrum::net::endpoint;
 using thrum::net::listener;
+using namespace std::string_view_literals;
+using thrum::net::address_family;
 
 namespace {
 
@@ -116,4 +129,28 @@ TEST_CASE("a child process that closes a Unix listener leaves the file to its pa
   listener moved = std::move(made);
   moved.close();
   CHECK(::access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("the kernel binds to the Unix address that data() gives, and returns the same") {
+  const support::named_socket abstract(AF_UNIX);
+  CHECK(abstract.name().family() == address_family::local);
+  CHECK(abstract.name().path().empty());
+  if (support::has_abstract_names) {
+    const endpoint mine =
+        endpoint::abstract(std::string("thrum\0"sv) + std::to_string(thrum::os::own_process()));
+    REQUIRE(abstract.bind(mine));
+    CHECK(abstract.name() == mine);
+  }
+
+  const support::folder folder;
+  const endpoint file = endpoint::local((folder / "socket").string());
+  const support::named_socket path(AF_UNIX);
+  CHECK(path.bind(file));
+  CHECK(path.name() == file);
+}
+
+TEST_CASE("dials of names whose servers are silent time out, hold few threads, and end with main") {
+  const support::program_result r = support::run_program("silent_names");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
 }

@@ -2,18 +2,26 @@
 // SPDX-License-Identifier: MIT
 //
 // OS threads.
+// When the signal that interrupts a thread is sent, where it can carry no value.
+// The clock.
+
+#include <thrum/detail/os/posix/clock.hpp>
+#include <thrum/detail/os/posix/preempt_signal.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
-
-#include <csignal>
-#include <cstdint>
-#include <string>
-#include <utility>
-
-#include <pthread.h>
 
 #include "../../../support/catch.hpp"
 #include "../../../support/child.hpp"
 #include "../../../support/eventually.hpp"
+#include "support/test.hpp"
+
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <pthread.h>
 
 using namespace thrum;
 
@@ -110,4 +118,50 @@ TEST_CASE("a sleep lasts at least as long as asked, and not at all when nothing 
   os::sleep_ns(0);
   os::sleep_ns(-1);
   os::yield_thread();
+}
+
+TEST_CASE(
+    "no second signal without a value is sent while one is on its way, unless that may be lost") {
+  thrum::os::preempt_target target;
+  CHECK(target.is_to_be_sent());
+  CHECK_FALSE(target.is_to_be_sent());
+  target.unmarked = false;  // the handler has begun
+  CHECK(target.is_to_be_sent());
+  int sent = 0;
+  for (int i = 0; i != 160; ++i) {
+    sent += target.is_to_be_sent() ? 1 : 0;
+  }
+  CHECK(sent == 20);
+}
+
+TEST_CASE("the clock never goes back") {
+  std::int64_t last = os::now();
+  CHECK(last > 0);
+  for (int i = 0; i < 10'000; ++i) {
+    const std::int64_t next = os::now();
+    REQUIRE(next >= last);
+    last = next;
+  }
+}
+
+TEST_CASE("a deadline lies in the future, or at the end of time instead of beyond it") {
+  const std::int64_t before = os::now();
+  CHECK(os::deadline_after(1'000'000) >= before + 1'000'000);
+  CHECK(os::deadline_after(INT64_MAX) == INT64_MAX);
+  const std::int64_t passed = os::deadline_after(-5);
+  CHECK(passed >= before);
+  CHECK(passed <= os::now());
+}
+
+TEST_CASE("nanoseconds split into seconds and the rest") {
+  const auto t = os::to_timespec(3'000'000'007);
+  CHECK(t.tv_sec == 3);
+  CHECK(t.tv_nsec == 7);
+}
+
+TEST_CASE("nanoseconds beyond the seconds that a system can count end at its last one") {
+  using seconds = decltype(::timespec::tv_sec);
+  constexpr std::int64_t last = std::numeric_limits<seconds>::max();
+  constexpr std::int64_t all = INT64_MAX / os::nanoseconds_per_second;
+  CHECK(os::to_timespec(INT64_MAX).tv_sec == (last < all ? last : all));
 }

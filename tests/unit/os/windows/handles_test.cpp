@@ -4,9 +4,15 @@
 // Handles of the system: what a runtime has opened it closes.
 #if defined(_WIN32)
 
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/windows/api.hpp>
+
+#include "support/catch.hpp"
 #include "support/net.hpp"
 #include "support/process.hpp"
 #include "support/test.hpp"
+
+#include <thread>
 
 namespace {
 
@@ -71,4 +77,15 @@ TEST_CASE("runtimes that have ended leave no handle") {
   CHECK(support::eventually([&] { return support::open_handles() <= before + 30; }));
 }
 
-#endif  // _WIN32
+TEST_CASE("a thread that asks for short waits comes before those that compute, and no other does") {
+  int of_asking = THREAD_PRIORITY_ERROR_RETURN;
+  int of_other = THREAD_PRIORITY_ERROR_RETURN;
+  std::thread([&] {
+    thrum::os::ask_for_short_waits();
+    of_asking = ::GetThreadPriority(::GetCurrentThread());
+    std::thread([&] { of_other = ::GetThreadPriority(::GetCurrentThread()); }).join();
+  }).join();
+  CHECK(of_asking == THREAD_PRIORITY_HIGHEST);
+  CHECK(of_other == THREAD_PRIORITY_NORMAL);
+}
+#endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How goroutines are held and let go. What it means for programs that exit is in
-// unit/os/posix/exit_test.cpp: here no process does.
+// unit/os/posix/process_test.cpp: here no process does.
 
 #include <thrum/detail/sched/life/process_exit.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What exit and fork make of it is in unit/os/posix/exit_test.cpp and unit/debug/trouble_test.cpp.
+// What exit and fork make of it is in unit/os/posix/process_test.cpp and unit/debug/trouble_test.cpp.
 
 #include <thrum/detail/sched/life/registry.hpp>
 

@@ -1,12 +1,23 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
+// The futex call in its two forms, and times as system calls take them.
+// The asymmetric fences of Linux.
 // What a thread that waits for memory looks like: here the test makes it wait, by userfaultfd.
 
+#include <thrum/detail/os/linux/kernel_time.hpp>
 #include <thrum/detail/os/os.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
 
+#include "../../../support/catch.hpp"
+#include "../../../support/fence_sides.hpp"
+#include "support/catch.hpp"
 #include "support/sees_threads.hpp"
 #include "support/test.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
 
 #include <fcntl.h>
 #include <linux/ioctl.h>
@@ -14,6 +25,52 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+using namespace thrum;
+
+TEST_CASE("the kernel's own time keeps what its words hold, and no less than the largest") {
+  const auto wide = os::kernel_time::from(INT64_MAX);
+  CHECK(wide.seconds == INT64_MAX / os::nanoseconds_per_second);
+  CHECK(wide.nanoseconds == INT64_MAX % os::nanoseconds_per_second);
+  const auto narrow = os::kernel_time_of<std::int32_t>::from(INT64_MAX);
+  CHECK(narrow.seconds == INT32_MAX);
+  CHECK(os::kernel_time_of<std::int32_t>::from(3'000'000'007).seconds == 3);
+  CHECK(os::kernel_time_of<std::int32_t>::from(3'000'000'007).nanoseconds == 7);
+}
+
+#if !THRUM_OS_PORTABLE
+
+TEST_CASE("either form of the futex call waits as long as it is told") {
+  for (const auto form : {os::futex_form::with_long_seconds, os::futex_form::with_64_bits}) {
+    std::atomic<std::uint32_t> word{0};
+    const std::int64_t start = os::now();
+    CHECK(os::call_futex_wait(form, word, 0, 5'000'000) == -1);
+    CHECK(errno == ETIMEDOUT);
+    CHECK(os::now() - start >= 5'000'000);
+  }
+}
+
+#endif
+
+#if !THRUM_OS_PORTABLE
+
+using namespace thrum;
+
+TEST_CASE("the light side is free if the kernel has membarrier, and else both sides pay") {
+  const os::fence_kind kind = os::prepare_heavy_fence();
+  CHECK(kind ==
+        (os::membarrier_works ? os::fence_kind::free_light_side : os::fence_kind::on_both_sides));
+}
+
+TEST_CASE("without membarrier both fences are full ones") {
+  const bool works = os::membarrier_works.exchange(false);
+  CHECK(support::both_missed(
+            5'000, [] { os::light_fence(); }, [](const os::thread_ref&) { os::heavy_fence(); }) ==
+        0);
+  os::membarrier_works.store(works);
+}
+
+#endif
 
 namespace {
 
