@@ -11,10 +11,9 @@
 #include <thrum/detail/arch/contract.hpp>
 #include <thrum/detail/base/random.hpp>
 
-#include "../../support/catch.hpp"
-#include "../../support/child.hpp"
-#include "../../support/fibre.hpp"
 #include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/fibre.hpp"
 #include "support/watched_exception.hpp"
 
 #include <cstdint>

@@ -7,7 +7,6 @@
 #include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/base/random.hpp>
 
-#include "../../support/catch.hpp"
 #include "support/catch.hpp"
 
 #include <array>

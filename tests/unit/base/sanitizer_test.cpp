@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "../../support/catch.hpp"
-#include "../../support/child.hpp"
-#include "../../support/fibre.hpp"
+#include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/fibre.hpp"
 
 using support::fibre;
 

@@ -9,7 +9,6 @@
 #include <thrum/detail/debug/tally.hpp>
 #include <thrum/detail/debug/trouble.hpp>
 
-#include "support/catch.hpp"
 #include "support/patterns.hpp"
 #include "support/program.hpp"
 #include "support/program_rows.hpp"
@@ -18,8 +17,6 @@
 #include "support/watched_errors.hpp"
 
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <sstream>
 
 namespace {

@@ -6,14 +6,8 @@
 #include <thrum/detail/os/socket_types.hpp>
 #include <thrum/net/host_port.hpp>
 
-#include "support/catch.hpp"
 #include "support/net.hpp"
 #include "support/test.hpp"
-
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
 
 using namespace std::string_view_literals;
 using thrum::net::endpoint;

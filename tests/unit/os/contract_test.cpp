@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "../../support/catch.hpp"
+#include "support/catch.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "../../support/catch.hpp"
-#include "../../support/fibre.hpp"
+#include "support/catch.hpp"
+#include "support/fibre.hpp"
 
 using support::fibre;
 using thrum::os::thread_exception_state;

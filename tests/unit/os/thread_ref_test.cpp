@@ -7,9 +7,9 @@
 #include <thrum/detail/base/sanitizer.hpp>
 #include <thrum/detail/os/os.hpp>
 
-#include "../../support/catch.hpp"
-#include "../../support/eventually.hpp"
-#include "../../support/fence_sides.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/fence_sides.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -7,7 +7,6 @@
 
 #include <thrum/net/endpoint.hpp>
 
-#include "support/catch.hpp"
 #include "support/descriptors.hpp"
 #include "support/folder.hpp"
 #include "support/local_name.hpp"
@@ -15,9 +14,6 @@
 #include "support/process.hpp"
 #include "support/program.hpp"
 #include "support/test.hpp"
-
-#include <string>
-#include <string_view>
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -14,9 +14,9 @@
 
 #include <sys/mman.h>
 
-#include "../../../support/catch.hpp"
-#include "../../../support/child.hpp"
-#include "../../../support/scale.hpp"
+#include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/scale.hpp"
 
 using namespace thrum;
 

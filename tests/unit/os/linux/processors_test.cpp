@@ -12,7 +12,7 @@
 
 #include <sched.h>
 
-#include "../../../support/catch.hpp"
+#include "support/catch.hpp"
 
 using namespace thrum;
 

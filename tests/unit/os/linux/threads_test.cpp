@@ -9,15 +9,9 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
 
-#include "../../../support/catch.hpp"
-#include "../../../support/fence_sides.hpp"
-#include "support/catch.hpp"
+#include "support/fence_sides.hpp"
 #include "support/sees_threads.hpp"
 #include "support/test.hpp"
-
-#include <atomic>
-#include <cerrno>
-#include <cstdint>
 
 #include <fcntl.h>
 #include <linux/ioctl.h>

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../../support/catch.hpp"
-#include "../../../support/folder.hpp"
+#include "support/catch.hpp"
+#include "support/folder.hpp"
 
 namespace os = thrum::os;
 namespace fs = std::filesystem;

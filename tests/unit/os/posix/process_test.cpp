@@ -6,7 +6,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/os.hpp>
 
-#include "../../../support/catch.hpp"
+#include "support/catch.hpp"
 #include "support/program_rows.hpp"
 #include "support/scale.hpp"
 

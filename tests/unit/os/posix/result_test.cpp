@@ -5,7 +5,6 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/parts.hpp>
 
-#include "../../../support/catch.hpp"
 #include "support/catch.hpp"
 #include "support/folder.hpp"
 

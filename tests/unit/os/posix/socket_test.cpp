@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../support/catch.hpp"
 #include "support/process.hpp"
 
 namespace os = thrum::os;

@@ -9,17 +9,11 @@
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
 
-#include "../../../support/catch.hpp"
-#include "../../../support/child.hpp"
-#include "../../../support/eventually.hpp"
+#include "support/child.hpp"
 #include "support/test.hpp"
 
 #include <csignal>
-#include <cstdint>
 #include <ctime>
-#include <limits>
-#include <string>
-#include <utility>
 
 #include <pthread.h>
 

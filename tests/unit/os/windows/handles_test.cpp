@@ -7,12 +7,9 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 
-#include "support/catch.hpp"
 #include "support/net.hpp"
 #include "support/process.hpp"
 #include "support/test.hpp"
-
-#include <thread>
 
 namespace {
 
