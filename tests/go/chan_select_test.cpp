@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Go's programs in test/chan that are about select, re-created from their descriptions. What
-// blocks, what fails and what compiles is in chan_select_matrix_test.cpp.
+// Go's programs in test/chan that are about select, re-created from their descriptions. What blocks and
+// what fails is in unit/select.
 
 #include "support/process.hpp"
 #include "support/test.hpp"
@@ -44,45 +44,6 @@ IN_RUNTIME("chan/doubleselect: one select never completes two of its cases", wit
     ++seen[static_cast<std::size_t>(value)];
   }
   CHECK(seen == std::vector<int>(static_cast<std::size_t>(n), 1));
-}
-
-namespace {
-
-template <class T>
-void default_forms(std::size_t capacity, const T& value) {
-  const thrum::chan<T> c(capacity);
-  CHECK(thrum::select(on_recv(c), otherwise()) == 1);
-
-  auto receiver = thrum::spawn([=] { return c.recv().value(); });
-  REQUIRE(support::eventually_yielding(
-      [&] { return thrum::select(on_send(c, value), otherwise()) == 0; }));
-  REQUIRE(receiver.join() == value);
-
-  auto sender = thrum::spawn([=] { c.send(value); });
-  std::optional<T> received;
-  REQUIRE(support::eventually_yielding([&] {
-    return thrum::select(on_recv(c, [&](std::optional<T> v) { received = std::move(v); }),
-                         otherwise()) == 0;
-  }));
-  REQUIRE(received == value);
-  sender.join();
-
-  for (std::size_t i = 0; i != capacity; ++i) {
-    CHECK(thrum::select(on_send(c, value), otherwise()) == 0);
-  }
-  CHECK(thrum::select(on_send(c, value), otherwise()) == 1);
-}
-
-}  // namespace
-
-IN_RUNTIME(
-    "chan/nonblock: selects with a default meet partners that block, for every kind of type") {
-  for (const std::size_t capacity : {0U, 1U}) {
-    default_forms<std::int32_t>(capacity, 123);
-    default_forms<std::int64_t>(capacity, 123'456'789'012);
-    default_forms<bool>(capacity, true);
-    default_forms<std::string>(capacity, "a string that does not fit into its own object");
-  }
 }
 
 IN_RUNTIME("chan/select: a channel set to nil after its send is left alone from then on") {
@@ -149,18 +110,6 @@ IN_RUNTIME("chan/select2: 100,000 selects that wait leave no memory behind") {
     INFO(before << " bytes before, " << after << " after");
     CHECK(after < before + 110'000);
   }
-}
-
-IN_RUNTIME(
-    "chan/select4: the ready case proceeds, and the destination of the other is not touched") {
-  const thrum::chan<int> c(1);
-  const thrum::chan<int> empty(0);
-  c.send(42);
-  int destination = 0;
-  int* nowhere = nullptr;
-  CHECK(thrum::select(on_recv(empty, [&](std::optional<int> v) { *nowhere = v.value(); }),
-                      on_recv(c, [&](std::optional<int> v) { destination = v.value(); })) == 1);
-  CHECK(destination == 42);
 }
 
 namespace {
@@ -257,42 +206,16 @@ IN_RUNTIME("chan/select7: every form of receive pairs with every form of send, v
     for (const auto& send : sends) {
       const channel receiver_first(0);
       auto receiver = thrum::spawn([&] { receive(receiver_first); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      REQUIRE(are_waiting(1));
       send(receiver_first);
       receiver.join();
       const channel sender_first(0);
       auto sender = thrum::spawn([&] { send(sender_first); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      REQUIRE(are_waiting(1));
       receive(sender_first);
       sender.join();
     }
   }
-}
-
-IN_RUNTIME("chan/select8: a return from a handler ends the handler only, and select returns") {
-  const thrum::chan<bool> ready(2);
-  const thrum::chan<bool> never(0);
-  ready.send(true);
-  ready.send(true);
-  int reached = 0;
-  const auto leaves_early = [&](std::optional<bool> v) {
-    if (v.has_value()) {
-      return;
-    }
-    reached = -100;
-  };
-  thrum::select(on_recv(ready, leaves_early));
-  ++reached;
-  thrum::select(on_recv(ready, leaves_early), otherwise([&] { reached = -100; }));
-  ++reached;
-  thrum::select(on_recv(never, leaves_early), on_recv(never, leaves_early), otherwise([&] {
-                  if (reached == 2) {
-                    return;
-                  }
-                  reached = -100;
-                }));
-  ++reached;
-  CHECK(reached == 3);
 }
 
 namespace {

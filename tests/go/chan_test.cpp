@@ -287,69 +287,6 @@ IN_RUNTIME("chan/goroutines: one value travels through a chain of 10,000 gorouti
   CHECK(thrum::chan<int>(leftmost).recv() == n + 1);
 }
 
-namespace {
-
-/// The forms that do not block, with a partner that blocks, for one type and capacity.
-template <class T>
-void nonblocking_forms(std::size_t capacity, const T& value) {
-  thrum::chan<T> c(capacity);
-  T out{};
-  REQUIRE(c.try_recv(out) == recv_status::empty);
-
-  auto receiver = thrum::spawn([c]() mutable { return *c.recv(); });
-  T sent = value;
-  REQUIRE(support::eventually_yielding([&] { return c.try_send(sent); }));
-  REQUIRE(receiver.join() == value);
-
-  auto sender = thrum::spawn([c, value]() mutable { c.send(value); });
-  REQUIRE(support::eventually_yielding([&] { return c.try_recv(out) == recv_status::ok; }));
-  REQUIRE(out == value);
-  sender.join();
-
-  for (std::size_t i = 0; i != capacity; ++i) {
-    REQUIRE(c.try_send(T(value)));
-  }
-  T refused = value;
-  REQUIRE_FALSE(c.try_send(refused));
-  REQUIRE(refused == value);
-}
-
-}  // namespace
-
-IN_RUNTIME("chan/nonblock: the forms that do not block work for every kind of type") {
-  for (const std::size_t capacity : {0U, 1U}) {
-    nonblocking_forms<std::int32_t>(capacity, 123);
-    nonblocking_forms<std::int64_t>(capacity, 123'456'789'012);
-    nonblocking_forms<bool>(capacity, true);
-    nonblocking_forms<std::string>(capacity, "a string that does not fit into its own object");
-    nonblocking_forms<std::array<char, 1'000>>(capacity, std::array<char, 1'000>{'x'});
-  }
-}
-
-IN_RUNTIME("chan/sieve1: a chain of filters finds the primes below 100") {
-  const std::vector<int> primes = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31, 37, 41,
-                                   43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97};
-  thrum::chan<int> numbers(0);
-  thrum::go([numbers]() mutable {
-    for (int i = 2;; ++i) {
-      numbers.send(i);
-    }
-  });
-  for (const int expected : primes) {
-    const int prime = *numbers.recv();
-    REQUIRE(prime == expected);
-    thrum::chan<int> rest(0);
-    thrum::go([=]() mutable {
-      for (const int i : numbers) {
-        if (i % prime != 0) {
-          rest.send(i);
-        }
-      }
-    });
-    numbers = rest;
-  }
-}
-
 // ---- chan/perm: what a direction forbids does not compile ---------------------------------------
 
 namespace {

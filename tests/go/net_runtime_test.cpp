@@ -171,7 +171,7 @@ TEST_CASE("a stop unwinds goroutines that wait to read, write, accept, receive, 
         pair.client.read(own);
       });
     }
-    REQUIRE(eventually([] { return thrum::stats().waiting == 5; }));
+    REQUIRE(are_waiting(5));
   });
   CHECK(unwound == 5);
   // They can still be used: nobody has kept a turn.
@@ -186,7 +186,7 @@ TEST_CASE("a goroutine that a stop unwinds closes its connections, and their pee
       char buffer[8];
       own->read(buffer);
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
   });
   char buffer[8];
   CHECK(outer.read(buffer) == 0);

@@ -149,13 +149,13 @@ IN_RUNTIME("SelectDuplicateChannel: a channel given twice leaves its queue in or
     thrum::select(on_recv(c), on_recv(c), on_recv(d));
     e.send(9);
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   // Waits for c behind it.
   group.go([&] {
     c.recv();
     ++served;
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+  REQUIRE(are_waiting(2));
   d.send(7);  // wakes the first, which leaves c's queue
   e.recv();
   c.send(8);  // and now the second
@@ -210,7 +210,7 @@ TEST_CASE("SelectStackAdjust: a select that waits while its stack is deep gets i
     for (int i = 0; i != 10; ++i) {
       waiters.push_back(thrum::spawn([=] { return deep::wait(c, d, 100 * (i % 3)); }));
     }
-    REQUIRE(eventually([] { return thrum::stats().waiting == 10; }));
+    REQUIRE(are_waiting(10));
     for (int i = 0; i != 10; ++i) {
       (i % 2 == 0 ? c : d).send(&target);
     }

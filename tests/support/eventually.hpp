@@ -8,6 +8,7 @@
 #include <thrum.hpp>
 
 #include <chrono>
+#include <cstdint>
 
 namespace support {
 
@@ -38,6 +39,11 @@ template <class Claim>
 bool eventually(Claim claim) {
   return becomes_true(
       claim, [](int n) { thrum::sleep_for(std::chrono::microseconds(n < 8 ? 10 << n : 2'000)); });
+}
+
+/// Whether there come to be n goroutines of this runtime that wait.
+inline bool are_waiting(std::uint64_t n) {
+  return eventually([n] { return thrum::stats().waiting == n; });
 }
 
 /// Whether `claim()` becomes true, looked at between yields: the goroutine stays runnable.

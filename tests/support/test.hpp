@@ -41,6 +41,7 @@
 #include <vector>
 
 using namespace std::chrono_literals;
+using support::are_waiting;
 using support::error_of;
 using support::eventually;
 using support::eventually_yielding;

@@ -29,7 +29,7 @@ bool is_unwound_at_stop(F wait) {
       } const scope{unwound};
       wait();
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
   });
   return unwound;
 }

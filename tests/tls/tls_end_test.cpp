@@ -74,7 +74,7 @@ IN_RUNTIME("tls: after close_write reading goes on, and writing fails") {
 IN_RUNTIME("tls: close_write does not wait for one who reads") {
   tls_pair made = agreed_tls_pair();
   auto reader = thrum::spawn([&] { return made.client.read_all(); });
-  CHECK(eventually([] { return thrum::stats().waiting == 1; }));
+  CHECK(are_waiting(1));
   made.client.handshake();  // is done: nothing to wait for
   made.client.close_write();
   CHECK(made.server.read_all().empty());
@@ -174,7 +174,7 @@ IN_RUNTIME("tls: close wakes those who wait, and fails what comes later") {
     }
     return error;
   });
-  CHECK(eventually([] { return thrum::stats().waiting == 2; }));
+  CHECK(are_waiting(2));
   made.client.close();
   CHECK(support::is_cancelled(reader.join()));
   CHECK(support::is_cancelled(writer.join()));

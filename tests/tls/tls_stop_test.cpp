@@ -32,7 +32,7 @@ IN_RUNTIME("a stop ends calls of a tls_conn, and the stream stays whole") {
   CHECK(pair.client.read(buffer, at_once(), error) == 0);
   CHECK(error == std::errc::operation_canceled);
   auto first = thrum::spawn([&] { return read_text(pair.client, 4); });
-  REQUIRE(support::eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   CHECK(pair.client.read(buffer, at_once(), error) == 0);  // waits for its turn
   CHECK(error == std::errc::operation_canceled);
   pair.server.write("four", thrum::context().with_timeout(1h));

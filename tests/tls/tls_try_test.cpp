@@ -145,7 +145,7 @@ IN_RUNTIME("tls: what try_write has taken is sent by the next write, and nothing
 IN_RUNTIME("tls: try_read and try_write are none while another has its turn") {
   tls_pair made = agreed_tls_pair();
   auto reader = thrum::spawn([&] { return read_text(made.client, 1); });
-  CHECK(eventually([] { return thrum::stats().waiting == 1; }));
+  CHECK(are_waiting(1));
   char one = 0;
   CHECK(!made.client.try_read({&one, 1}));
   made.server.write(std::string_view("x"));
@@ -156,7 +156,7 @@ IN_RUNTIME("tls: try_read and try_write are none while another has its turn") {
     made.client.write(bytes, error);
     return error;
   });
-  CHECK(eventually([] { return thrum::stats().waiting == 1; }));
+  CHECK(are_waiting(1));
   CHECK(!made.client.try_write(std::string_view("z")));
   made.client.close();
   CHECK(support::is_cancelled(writer.join()));

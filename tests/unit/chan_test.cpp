@@ -107,7 +107,7 @@ IN_RUNTIME("the nil channel is false, has no room and is never ready") {
     thrum::chan<int>().send(1);
     ++went_on;
   });
-  CHECK(eventually([] { return thrum::stats().waiting == 2; }));
+  CHECK(are_waiting(2));
   CHECK(went_on == 0);
 }
 
@@ -137,7 +137,7 @@ IN_RUNTIME("a sender that waits when the channel is closed gets the error") {
   for (int i = 0; i != n; ++i) {
     group.go([&, c]() mutable { errors += is_usage_error("chan::", [&] { c.send(1); }) ? 1 : 0; });
   }
-  REQUIRE(eventually([] { return thrum::stats().waiting == n; }));
+  REQUIRE(are_waiting(n));
   c.close();
   group.wait();
   CHECK(errors == n);

@@ -191,7 +191,7 @@ TEST_CASE("the stop of a runtime ends a loop and the function that it waits for"
       }
       unwound = 100;  // not reached
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+    REQUIRE(are_waiting(2));
   });
   CHECK(unwound == 2);
 }
@@ -264,7 +264,7 @@ TEST_CASE("a destructor may go over a generator while its runtime stops, inside 
       last_words at_end{seen, generator<int>([](auto& yield) { yield(5); })};
       thrum::chan<int>().recv();
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+    REQUIRE(are_waiting(2));
   });
   if (!seen.empty() &&
       seen.back() == 5) {  // the function of before may be ended first, or asked first

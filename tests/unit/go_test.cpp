@@ -115,7 +115,7 @@ TEST_CASE("what a goroutine captured may wait when it is destroyed, also if it w
     CHECK(waited == 1);
     thrum::go([own = waits_at_its_end(waited)] { thrum::sleep_for(1h); });
     thrum::spawn([own = waits_at_its_end(waited)] { thrum::sleep_for(1h); }).detach();
-    REQUIRE(support::eventually([] { return thrum::stats().waiting == 2; }));
+    REQUIRE(are_waiting(2));
   });
   CHECK(waited == 3);
 }

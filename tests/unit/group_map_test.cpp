@@ -165,7 +165,7 @@ TEST_CASE("a stop of the runtime ends map with its goroutines") {
         return n;
       });
     });
-    REQUIRE(support::eventually([] { return thrum::stats().waiting == 3; }));
+    REQUIRE(are_waiting(3));
   });
   CHECK(unwound == 3);
 }

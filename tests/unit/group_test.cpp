@@ -53,7 +53,7 @@ IN_RUNTIME("the first exception asks the others to stop and leaves wait, once") 
       throw std::logic_error("a later one");
     });
   }
-  REQUIRE(eventually([] { return thrum::stats().waiting == 3; }));
+  REQUIRE(are_waiting(3));
   CHECK_FALSE(token.stop_requested());
   group.go([] { throw std::runtime_error("the first"); });
   std::string text;
@@ -249,7 +249,7 @@ TEST_CASE(
         went_on = true;
       }
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 4; }));
+    REQUIRE(are_waiting(4));
   });
   CHECK(unwound == 3);
   CHECK_FALSE(went_on);
@@ -277,7 +277,7 @@ TEST_CASE("callbacks of a task_group's stop may wait, also while the runtime sto
       });
       group.wait();
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+    REQUIRE(are_waiting(2));
   });
   CHECK(called == 1);
 }

@@ -94,7 +94,7 @@ TEST_CASE("elements of goroutines that are unwound at stop are destroyed") {
       for (int i = 0; i != 10; ++i) {
         thrum::go([c, i]() mutable { c.send(counted(i)); });
       }
-      REQUIRE(eventually([] { return thrum::stats().waiting == 9; }));
+      REQUIRE(are_waiting(9));
     });
     CHECK(counted::alive == 1);
   }

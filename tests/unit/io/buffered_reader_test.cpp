@@ -260,7 +260,7 @@ IN_RUNTIME("a stop ends what a buffered_reader waits for, and what has come is s
     std::error_code error;
     const thrum::context stop = thrum::context().with_cancel();
     auto stopper = thrum::spawn([&] {
-      const bool waits = support::eventually([] { return thrum::stats().waiting == 1; });
+      const bool waits = are_waiting(1);
       stop.cancel();
       return waits;
     });

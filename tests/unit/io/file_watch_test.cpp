@@ -130,7 +130,7 @@ TEST_CASE("changes that one look at the system brings go to all that wait, one t
         return result;
       }));
     }
-    REQUIRE(eventually([] { return thrum::stats().waiting == waiters; }));
+    REQUIRE(are_waiting(waiters));
     for (int i = 0; i != waiters; ++i) {
       fs::create_directory(here / std::to_string(i));
     }

@@ -68,7 +68,7 @@ IN_RUNTIME(
 
   auto other = tcp_pair();
   auto selector = spawn_reading_select(other.server);
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   other.server.close();
   CHECK(selector.join() == 0);
   CHECK(thrum::select(on_readable(other.server), on_timeout(1h)) == 0);
@@ -88,7 +88,7 @@ IN_RUNTIME("a select on a connection ends when its deadline is moved into the pa
   std::atomic<std::size_t> chosen{2};
   CHECK(thrum::select(on_readable(other.server), otherwise()) == 1);  // registers it
   std::thread foreign([&] { chosen = thrum::select(on_readable(other.server), on_timeout(1h)); });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+  REQUIRE(are_waiting(2));
   pair.client.set_write_deadline(steady::now() - 1s);
   CHECK(writer.join() == 0);
   CHECK_FALSE(reader.done());
@@ -119,13 +119,13 @@ IN_RUNTIME("a select on a connection whose deadline moves to later goes on waiti
   const thrum::chan<int> c(0);
   auto selector = thrum::spawn([&] { return thrum::select(on_readable(pair.server), on_recv(c)); });
   for (int i = 0; i != scaled(200, 20); ++i) {
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     pair.server.set_read_deadline(i % 2 == 0 ? steady::time_point::max() : steady::now() + 2h);
   }
   c.send(1);
   CHECK(selector.join() == 1);
   selector = thrum::spawn([&] { return thrum::select(on_readable(pair.server), on_recv(c)); });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   pair.server.set_read_deadline(steady::time_point::max());
   pair.client.write(std::string_view("x"));
   CHECK(selector.join() == 0);
@@ -140,7 +140,7 @@ IN_RUNTIME("a connection is writable when there is room, and the other side is n
   auto selector = thrum::spawn([&] {
     return thrum::select(on_readable(pair.client), on_timeout(1h), on_writable(pair.client));
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   std::vector<char> drain(std::size_t{1} << 20);
   while (!selector.done()) {
     if (pair.server.is_readable()) {
@@ -157,7 +157,7 @@ IN_RUNTIME("a select and a reader of the same connection do not take events from
     auto pair = tcp_pair();
     auto reader = thrum::spawn([&] { return read_one(pair.server); });
     auto selector = spawn_reading_select(pair.server);
-    REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+    REQUIRE(are_waiting(2));
     pair.client.write(std::string_view("xy"));
     CHECK(reader.join() == "x");
     CHECK(selector.join() == 0);
@@ -272,7 +272,7 @@ IN_RUNTIME("an event for one side leaves the select for the other waiting") {
   const auto fd = pair.ends[0];
   for (int i = 0; i != scaled(100, 10); ++i) {
     auto reads = thrum::spawn([&] { return thrum::select(on_timeout(1h), on_readable(fd)); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     CHECK(thrum::select(on_readable(fd), on_writable(fd)) == 1);
     thrum::io::wait_writable(fd);
     CHECK_FALSE(reads.done());

@@ -98,7 +98,7 @@ TEST_CASE("try_read and try_write: none while another has its turn") {
   with_each_kind_of_stream([](auto& to, auto& from) {
     char one = 0;
     auto reader = thrum::spawn([&] { return from.read({&one, 1}); });
-    CHECK(eventually([] { return thrum::stats().waiting == 1; }));
+    CHECK(are_waiting(1));
     char other = 0;
     CHECK(!from.try_read({&other, 1}));
     to.write(std::string_view("x"));
@@ -110,7 +110,7 @@ TEST_CASE("try_read and try_write: none while another has its turn") {
       to.write(more_than_fits, error);
       return error;
     });
-    CHECK(eventually([] { return thrum::stats().waiting == 1; }));
+    CHECK(are_waiting(1));
     CHECK(!to.try_write(std::string_view("z")));
     to.close();
     CHECK(support::is_cancelled(writer.join()));

@@ -218,7 +218,7 @@ TEST_CASE("a request ends each call of input and output, and the next one goes o
         INFO(each.name);
         std::stop_source source = support::new_source();
         auto waiter = thrum::spawn([&] { return stopped_by(each, source.get_token()); });
-        REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+        REQUIRE(are_waiting(1));
         source.request_stop();
         CHECK(is_cancelled(waiter.join()));
         CHECK(is_cancelled(stopped_by(each, source.get_token())));  // requested before
@@ -238,7 +238,7 @@ TEST_CASE(
         INFO(each.name);
         const thrum::context context = thrum::context().with_cancel();
         auto waiter = thrum::spawn([&] { return stopped_by(each, context); });
-        REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+        REQUIRE(are_waiting(1));
         context.cancel();
         CHECK(is_cancelled(waiter.join()));
         CHECK(is_cancelled(stopped_by(each, context)));
@@ -395,12 +395,12 @@ TEST_CASE("a stop ends one wait: others in the queue and the deadline of the soc
         return error ? '!' : letter;
       };
       auto first = thrum::spawn([&] { return read_one(source.get_token()); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+      REQUIRE(are_waiting(1));
       auto second = thrum::spawn([&] { return read_one(std::stop_token()); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+      REQUIRE(are_waiting(2));
       std::stop_source other = support::new_source();
       auto third = thrum::spawn([&] { return read_one(other.get_token()); });
-      REQUIRE(eventually([] { return thrum::stats().waiting == 3; }));
+      REQUIRE(are_waiting(3));
       other.request_stop();  // waits for its turn
       CHECK(third.join() == '!');
       source.request_stop();  // waits for data
@@ -500,7 +500,7 @@ IN_RUNTIME("a stop ends a stream that stands before another one, and what came b
     std::error_code error;
     const thrum::context stop = thrum::context().with_cancel();
     auto stopper = thrum::spawn([&] {
-      const bool waits = eventually([] { return thrum::stats().waiting == 1; });
+      const bool waits = are_waiting(1);
       stop.cancel();
       return waits;
     });

@@ -59,7 +59,7 @@ IN_RUNTIME("a request ends a select that waits, from a goroutine and from a fore
       return thrum::select(on_recv(c), on_send(values, std::move(value)),
                            on_done(source.get_token(), [&] { called = true; }));
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     if (foreign) {
       std::thread([&] { source.request_stop(); }).join();
     } else {
@@ -87,7 +87,7 @@ IN_RUNTIME("one request ends every select that listens, whatever else each waits
       }
     });
   }
-  REQUIRE(eventually([] { return thrum::stats().waiting == n; }));
+  REQUIRE(are_waiting(n));
   CHECK(ended == 0);
   source.request_stop();
   group.wait();
@@ -100,12 +100,12 @@ IN_RUNTIME("a select may listen to several tokens") {
   auto selector = thrum::spawn([&] {
     return thrum::select(on_done(a.get_token()), on_done(b.get_token()), on_timeout(1h));
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   b.request_stop();
   CHECK(selector.join() == 1);
   auto same =
       thrum::spawn([&] { return thrum::select(on_done(a.get_token()), on_done(a.get_token())); });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   a.request_stop();
   CHECK(same.join() < 2);
 }
@@ -201,7 +201,7 @@ IN_RUNTIME("a cancelled context makes its case ready, and the background's never
   auto selector = thrum::spawn([&] {
     return thrum::select(on_recv(c), on_send(c, 1), on_done(child, [&] { called = true; }));
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   root.cancel();
   CHECK(selector.join() == 2);
   CHECK(called);

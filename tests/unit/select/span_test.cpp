@@ -140,7 +140,7 @@ TEST_CASE("no cases at run time: the select waits until its runtime stops") {
       thrum::select(std::span<select_case>());
       went_on = true;
     });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
   });
   CHECK_FALSE(went_on);
 }
@@ -233,7 +233,7 @@ IN_RUNTIME("a select over a thousand channels finds the one that is ready, now o
     REQUIRE(thrum::select(cases) == i);
     REQUIRE(seen == i);
     auto later = thrum::spawn([&] { return thrum::select(cases); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     channels[n - 1 - i].send(1);
     REQUIRE(later.join() == n - 1 - i);
   }
@@ -285,7 +285,7 @@ IN_RUNTIME("a select with 20 cases chooses each of them when it is ready") {
   }
   for (std::size_t i = 0; i != n; ++i) {
     auto later = thrum::spawn([&] { return select_among(c, std::make_index_sequence<n>(), keep); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     c[i].send(-1);
     REQUIRE(later.join() == i);
     REQUIRE(seen == -1);
@@ -396,7 +396,7 @@ TEST_CASE("a value that cannot be moved back, because that throws, leaves select
     const thrum::chan<void> end(0);
     throws_on_move value("value");
     auto armer = thrum::spawn([&] {
-      const bool waits = eventually([] { return thrum::stats().waiting == 1; });
+      const bool waits = are_waiting(1);
       throws_on_move::armed = true;
       end.close();
       return waits;

@@ -143,7 +143,7 @@ IN_RUNTIME("a request ends each wait, and what was waited for is left to the nex
     INFO(each.name);
     std::stop_source source = support::new_source();
     auto waiter = thrum::spawn([&] { return each.by_token(source.get_token()); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     source.request_stop();
     CHECK_FALSE(waiter.join());
     CHECK_FALSE(each.by_token(source.get_token()));  // requested before
@@ -157,7 +157,7 @@ IN_RUNTIME("a context that is cancelled ends each wait, and so does its deadline
     INFO(each.name);
     const thrum::context context = thrum::context().with_cancel();
     auto waiter = thrum::spawn([&] { return each.by_context(context); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     context.cancel();
     CHECK_FALSE(waiter.join());
     CHECK_FALSE(each.by_context(context));
@@ -165,7 +165,7 @@ IN_RUNTIME("a context that is cancelled ends each wait, and so does its deadline
     CHECK_FALSE(each.by_context(thrum::context().with_timeout(2ms)));
     CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
     auto other = thrum::spawn([&] { return each.by_context(thrum::context().with_cancel()); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     each.release();
     CHECK(other.join());
   }
@@ -229,7 +229,7 @@ IN_RUNTIME("a wait for a barrier is stopped, and its arrival stays") {
       thrum::spawn([&] { return all.wait(all.arrive(), thrum::context().with_timeout(1ms)); });
   CHECK_FALSE(waiter.join());
   auto other = thrum::spawn([&] { return all.wait(all.arrive(), thrum::context().with_cancel()); });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   all.arrive_and_wait();
   CHECK(other.join());
 }
@@ -294,7 +294,7 @@ IN_RUNTIME("a channel with a clock is received from until a stop") {
   CHECK(n == 1'000);
   std::stop_source source = support::new_source();
   auto waiter = thrum::spawn([&] { return thrum::after(1h).recv(source.get_token()); });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   source.request_stop();
   CHECK_FALSE(waiter.join().has_value());
 }

@@ -14,10 +14,10 @@ IN_RUNTIME("a goroutine waits until an atomic is notified with another value") {
     thrum::atomic_wait(&value, 1);
     return value.load();
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   thrum::atomic_notify_all(&value);  // without a change it waits on
   thrum::this_goroutine::yield();
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   CHECK_FALSE(waiter.done());
   value = 3;
   thrum::atomic_notify_one(&value);
@@ -41,7 +41,7 @@ TEST_CASE("one is notified of those that wait for that atomic, the first one, or
     for (auto& other : others) {
       group.go([&] { thrum::atomic_wait(&other, false); });
     }
-    REQUIRE(eventually([] { return thrum::stats().waiting == 303; }));
+    REQUIRE(are_waiting(303));
     flag = true;
     thrum::atomic_notify_one(&flag);
     REQUIRE(eventually([&] { return order.size() == 1; }));
@@ -67,7 +67,7 @@ TEST_CASE("a wait for an atomic ends in time, with a stop, and with the runtime"
     CHECK_FALSE(thrum::atomic_wait(&value, 0, thrum::context().with_timeout(1ms)));
     std::stop_source source = support::new_source();
     auto waiter = thrum::spawn([&] { return thrum::atomic_wait(&value, 0, source.get_token()); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     source.request_stop();
     CHECK_FALSE(waiter.join());
     CHECK(thrum::atomic_wait(&value, 1, source.get_token()));

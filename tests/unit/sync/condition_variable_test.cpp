@@ -13,10 +13,6 @@
 
 namespace {
 
-bool are_waiting(std::size_t n) {
-  return eventually([n] { return thrum::stats().waiting == n; });
-}
-
 /// Whether `value`, which each waiter raises before it waits, comes to be n: then n are inside, as
 /// nobody gives up the mutex in between. Waiters for the mutex do not count.
 bool reaches(int n, const int& value, thrum::mutex& mutex) {

@@ -15,7 +15,7 @@ IN_RUNTIME("a latch opens when its count reaches zero, for its waiters and for l
       ++through;
     });
   }
-  REQUIRE(eventually([] { return thrum::stats().waiting == 5; }));
+  REQUIRE(are_waiting(5));
   latch.count_down();
   latch.count_down();
   CHECK_FALSE(latch.try_wait());

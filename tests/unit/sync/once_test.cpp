@@ -59,12 +59,12 @@ IN_RUNTIME("when an attempt fails, one of its waiters makes the next one") {
       throw std::runtime_error("not yet");
     });
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   thrum::wait_group group;
   for (int i = 0; i != 3; ++i) {
     group.go([&] { thrum::call_once(flag, [&] { ++done; }); });
   }
-  REQUIRE(eventually([] { return thrum::stats().waiting == 4; }));
+  REQUIRE(are_waiting(4));
   CHECK(done == 0);
   fail.send();
   CHECK_THROWS_AS(first.join(), std::runtime_error);
@@ -77,7 +77,7 @@ TEST_CASE("an attempt that the stop of its runtime ends does not count") {
   int done = 0;
   with_runtime([&] {
     thrum::go([&] { thrum::call_once(flag, [] { thrum::chan<int>(0).recv(); }); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
   });
   thrum::call_once(flag, [&] { ++done; });
   CHECK(done == 1);
@@ -184,9 +184,9 @@ IN_RUNTIME("a goroutine that ends inside a once_value's function leaves the work
     return calls.load();
   });
   thrum::go([&] { number.get(); });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   auto next = thrum::spawn([&] { return number.get(); });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 2; }));
+  REQUIRE(are_waiting(2));
   go_on.send();
   CHECK(next.join() == 2);
   CHECK(number.get() == 2);

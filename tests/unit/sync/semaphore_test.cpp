@@ -27,7 +27,7 @@ IN_RUNTIME("acquire blocks until a permit is released") {
     permits.acquire();
     acquired = true;
   });
-  REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+  REQUIRE(are_waiting(1));
   CHECK_FALSE(acquired);
   permits.release();
   waiter.join();

@@ -8,14 +8,6 @@
 
 #include <shared_mutex>
 
-namespace {
-
-bool are_waiting(unsigned n) {
-  return eventually([n] { return thrum::stats().waiting == n; });
-}
-
-}  // namespace
-
 TEST_CASE("readers share a shared_mutex, a writer excludes all") {
   thrum::shared_mutex mutex;
   CHECK(mutex.try_lock_shared());

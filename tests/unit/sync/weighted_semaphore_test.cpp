@@ -116,7 +116,7 @@ TEST_CASE("a waiter whose runtime stops lets those of other runtimes have what i
     });
     REQUIRE(eventually([&] { return waits && other.stats().waiting == 1; }));
     auto behind = thrum::spawn([&] { permits.acquire(2); });
-    REQUIRE(eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     CHECK_FALSE(behind.done());
     thrum::blocking([&] { other.stop(); });
     behind.join();

@@ -82,7 +82,7 @@ TEST_CASE("the callers of a goroutine of Windows that is parked are found by its
   runtime.block_on([] {
     auto c = thrum::make_chan<int>();
     auto waits = thrum::spawn([c] { c.recv(); });
-    REQUIRE(support::eventually([] { return thrum::stats().waiting == 1; }));
+    REQUIRE(are_waiting(1));
     const support::folder folder;
     const std::string path = (folder / "dump").string();
     std::FILE* const file = std::fopen(path.c_str(), "w");
