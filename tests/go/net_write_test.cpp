@@ -8,6 +8,8 @@
 #include "support/net.hpp"
 #include "support/test.hpp"
 
+#include <thrum/io/temporary.hpp>
+
 using support::is_timeout;
 using support::steady;
 using support::tcp_pair;

@@ -10,6 +10,9 @@
 #include "support/children.hpp"
 #include "support/test.hpp"
 
+#include <thrum/io/directory.hpp>
+#include <thrum/io/temporary.hpp>
+
 #include <csignal>
 #include <filesystem>
 

@@ -5,7 +5,7 @@
 // of a stack of theirs: debug/trouble_test.cpp.
 #include <thrum/memory_hooks.hpp>
 
-#include <thrum/detail/sched/core/stack.hpp>
+#include <thrum/detail/sched/stack/stack_pool.hpp>
 
 #include "support/counted_memory.hpp"
 #include "support/test.hpp"

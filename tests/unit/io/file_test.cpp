@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-//
 
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
@@ -13,6 +12,9 @@
 #include "support/program.hpp"
 #include "support/test.hpp"
 #include "support/waits.hpp"
+
+#include <thrum/io/directory.hpp>
+#include <thrum/io_uring.hpp>
 
 #include <filesystem>
 

@@ -9,6 +9,8 @@
 #include "support/stop_source.hpp"
 #include "support/test.hpp"
 
+#include <thrum/io_uring.hpp>
+
 using support::is_cancelled;
 namespace io = thrum::io;
 namespace net = thrum::net;

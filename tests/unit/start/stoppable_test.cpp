@@ -7,6 +7,9 @@
 
 #include "support/stop_source.hpp"
 #include "support/test.hpp"
+
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
 #include "support/waits.hpp"
 
 namespace {

@@ -5,6 +5,9 @@
 
 #include "support/set_back_clock.hpp"
 #include "support/test.hpp"
+
+#include <thrum/sync/recursive_mutex.hpp>
+#include <thrum/sync/weighted_semaphore.hpp>
 #include "support/waits.hpp"
 
 #include <condition_variable>

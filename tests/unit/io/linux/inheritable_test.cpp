@@ -8,6 +8,12 @@
 #include "support/process.hpp"
 #include "support/test.hpp"
 
+#include <thrum/io/directory.hpp>
+#include <thrum/io/file_watch.hpp>
+#include <thrum/io/pseudo_terminal.hpp>
+#include <thrum/io/temporary.hpp>
+#include <thrum/io_uring.hpp>
+
 #include <csignal>
 #include <cstdio>
 

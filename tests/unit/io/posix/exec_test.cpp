@@ -8,6 +8,9 @@
 #include "support/system_ways.hpp"
 #include "support/test.hpp"
 
+#include <thrum/io/pseudo_terminal.hpp>
+#include <thrum/io/temporary.hpp>
+
 #include <csignal>
 #include <filesystem>
 #include <tuple>

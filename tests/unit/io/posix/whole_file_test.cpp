@@ -7,6 +7,8 @@
 #include "support/folder.hpp"
 #include "support/test.hpp"
 
+#include <thrum/io/directory.hpp>
+
 #include <filesystem>
 
 #include <grp.h>

@@ -4,7 +4,7 @@
 // The steps of a host, one by one. What they are together: tests/unit/attached_host_test.cpp.
 #include <thrum/detail/sched/host/host_loop.hpp>
 
-#include <thrum/detail/sched/run/off_host.hpp>
+#include <thrum/detail/sched/host/host_leave.hpp>
 
 #include "support/lone_scheduler.hpp"
 #include "support/test.hpp"

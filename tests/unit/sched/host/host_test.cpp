@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/host/host.hpp>
 
-#include <thrum/detail/sched/core/host_bell.hpp>
-#include <thrum/detail/sched/core/host_threads.hpp>
+#include <thrum/detail/sched/host/host.hpp>
+#include <thrum/detail/sched/host/host_bell.hpp>
 
 #include "support/lone_scheduler.hpp"
 #include "support/test.hpp"

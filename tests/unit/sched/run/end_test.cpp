@@ -3,7 +3,7 @@
 
 #include <thrum/detail/sched/run/end.hpp>
 
-#include <thrum/detail/sched/run/exit.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 
 #include "support/lone_scheduler.hpp"
