@@ -4,6 +4,8 @@
 // Go's tests of net.Pipe, most of which are those of any connection (golang.org/x/net/nettest),
 // re-created from their descriptions on io::memory_pipe.
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 
 using thrum::errc;

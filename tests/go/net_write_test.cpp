@@ -4,11 +4,11 @@
 // Go's tests of large and gathered writes, re-created from their descriptions: one after the other,
 // in pieces, and from files.
 
+#include <thrum/io/temporary.hpp>
+
 #include "support/folder.hpp"
 #include "support/net.hpp"
 #include "support/test.hpp"
-
-#include <thrum/io/temporary.hpp>
 
 using support::is_timeout;
 using support::steady;

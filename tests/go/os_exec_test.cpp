@@ -7,11 +7,11 @@
 // Not here: Cmd.String and LookPath (process::spawn takes words, and looks for the program itself),
 // duplicates in an environment (which is given as it is), a second Start (a process object has one).
 
-#include "support/children.hpp"
-#include "support/test.hpp"
-
 #include <thrum/io/directory.hpp>
 #include <thrum/io/temporary.hpp>
+
+#include "support/children.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
 #include <filesystem>

@@ -7,9 +7,10 @@
 // uses counts as one of the bubble (Go ties each channel to a bubble, and panics); and time stands
 // once the first goroutine has returned.
 
-#include "support/test.hpp"
-
 #include <thrum/generator.hpp>
+#include <thrum/testing/bubble.hpp>
+
+#include "support/test.hpp"
 
 IN_BUBBLE("synctest: Cond: a wait for a condition is durable, and is ended by a signal each") {
   thrum::mutex lock;

@@ -4,6 +4,8 @@
 // Go's tests of time, and the scheduler's of its timers, re-created from their descriptions. What
 // depends on the passing of time runs in a bubble where it can.
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 
 IN_RUNTIME(

@@ -43,7 +43,7 @@ IN_RUNTIME("tls: what is no TLS is said to be none") {
   std::error_code error;
   server.handshake(error);
   CHECK(error == tls_error::protocol);
-  CHECK(error.message() == "TLS failed: what the peer sends is not TLS");
+  CHECK(error.message() == "TLS failed: the peer does not speak TLS on this port");
   // Records that were changed on the way.
   tls_pair made = agreed_tls_pair();
   const char record[] = {23, 3,  3,  0,  20, 1,  2,  3,  4,  5,  6,  7, 8,

@@ -4,6 +4,8 @@
 // A thread of the program runs goroutines in its main loop: runtime::poll, run_for, run_until_idle.
 #include <thrum/runtime.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/hog.hpp"
 #include "support/test.hpp"
 

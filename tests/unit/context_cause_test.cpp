@@ -7,6 +7,8 @@
 // std::error_code that is no error.
 #include <thrum/context.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/races.hpp"
 #include "support/set_back_clock.hpp"
 #include "support/test.hpp"

@@ -3,6 +3,8 @@
 
 #include <thrum/context.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 
 using thrum::context;

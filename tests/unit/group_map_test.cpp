@@ -3,6 +3,8 @@
 
 #include <thrum/detail/group/each.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/slow_to_go.hpp"
 #include "support/test.hpp"
 

@@ -3,6 +3,8 @@
 
 #include <thrum/group.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/slow_to_go.hpp"
 #include "support/stop_source.hpp"
 #include "support/test.hpp"

@@ -4,6 +4,8 @@
 // go(on_host, f), spawn(on_host, f), options::main_thread.
 #include <thrum/on_host.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 
 namespace {

@@ -37,6 +37,17 @@ TEST_CASE("a THRUM_POLLER that nobody knows is reported") {
   CHECK(wrong.says("thrum: THRUM_POLLER wants io_uring or usual, not 'epol'; it is ignored\n"));
 }
 
+#if THRUM_OS_LINUX && !THRUM_POLLER_KQUEUE
+TEST_CASE("a program without the header of io_uring names it and uses epoll") {
+  const program_result without = run_program("processors", "THRUM_DEBUG= THRUM_POLLER=io_uring");
+  INFO(without.text);
+  CHECK(without.exit_code == 0);
+  CHECK(
+      without.says("thrum: the poller io_uring is not part of this program, so epoll is used; "
+                   "include <thrum/io_uring.hpp> in one of its source files\n"));
+}
+#endif
+
 TEST_CASE("THRUM_DEBUG reaches a runtime object, also one that has options of its own") {
   const program_result r = run_program("runtime_objects", "THRUM_DEBUG=schedtrace=20");
   INFO(r.text);

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: MIT
 
 #include <thrum/io/descriptor.hpp>
+#include <thrum/io/directory.hpp>
 #include <thrum/io/file.hpp>
 #include <thrum/io/whole_file.hpp>
+
+#include <thrum/io_uring.hpp>
 
 #include "support/folder.hpp"
 #include "support/handed_over.hpp"
@@ -12,9 +15,6 @@
 #include "support/program.hpp"
 #include "support/test.hpp"
 #include "support/waits.hpp"
-
-#include <thrum/io/directory.hpp>
-#include <thrum/io_uring.hpp>
 
 #include <filesystem>
 

@@ -3,6 +3,8 @@
 
 #include <thrum/io/memory_pipe.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 
 namespace io = thrum::io;

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-//
 
 #include <thrum/io/limited.hpp>
 #include <thrum/io/stream.hpp>

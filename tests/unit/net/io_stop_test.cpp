@@ -5,11 +5,12 @@
 
 #include <thrum/detail/start/stoppable.hpp>
 
+#include <thrum/io_uring.hpp>
+#include <thrum/testing/bubble.hpp>
+
 #include "support/net.hpp"
 #include "support/stop_source.hpp"
 #include "support/test.hpp"
-
-#include <thrum/io_uring.hpp>
 
 using support::is_cancelled;
 namespace io = thrum::io;

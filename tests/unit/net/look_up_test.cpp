@@ -4,6 +4,8 @@
 // Look-ups of a resolver that is silent until the test says otherwise.
 #include <thrum/detail/net/look_up.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/descriptors.hpp"
 #include "support/stop_source.hpp"
 #include "support/test.hpp"

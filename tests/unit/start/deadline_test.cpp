@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/start/deadline.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/set_back_clock.hpp"
 #include "support/test.hpp"
 

@@ -3,11 +3,11 @@
 //
 // Every primitive that blocks a goroutine keeps these promises.
 
-#include "support/set_back_clock.hpp"
-#include "support/test.hpp"
-
 #include <thrum/sync/recursive_mutex.hpp>
 #include <thrum/sync/weighted_semaphore.hpp>
+
+#include "support/set_back_clock.hpp"
+#include "support/test.hpp"
 #include "support/waits.hpp"
 
 #include <condition_variable>

@@ -6,6 +6,8 @@
 
 #include <thrum/sync/pool.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 #include "support/waits.hpp"
 

@@ -8,6 +8,8 @@
 
 #include <thrum/sync/singleflight.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 #include "support/waits.hpp"
 

@@ -7,6 +7,8 @@
 
 #include <thrum/sync/weighted_semaphore.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 #include "support/waits.hpp"
 

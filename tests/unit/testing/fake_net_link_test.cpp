@@ -5,6 +5,8 @@
 // is found by: names, queues, files.
 #include <thrum/testing/fake_net.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/fake_pair.hpp"
 #include "support/test.hpp"
 

@@ -4,6 +4,8 @@
 // A fake net in place of the system's: what programs do in it as they do outside.
 #include <thrum/testing/fake_net.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/fake_pair.hpp"
 #include "support/stop_source.hpp"
 #include "support/test.hpp"

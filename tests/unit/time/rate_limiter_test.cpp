@@ -3,6 +3,8 @@
 
 #include <thrum/time/rate_limiter.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/stop_source.hpp"
 #include "support/test.hpp"
 #include "support/waits.hpp"

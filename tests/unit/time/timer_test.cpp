@@ -3,6 +3,8 @@
 #include <thrum/time/ticker.hpp>
 #include <thrum/time/timer.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 #include "support/waits.hpp"
 

@@ -3,16 +3,16 @@
 //
 // What a child inherits that is started while another thread opens something.
 
-#include "support/inheritable.hpp"
-#include "support/folder.hpp"
-#include "support/process.hpp"
-#include "support/test.hpp"
-
 #include <thrum/io/directory.hpp>
 #include <thrum/io/file_watch.hpp>
 #include <thrum/io/pseudo_terminal.hpp>
 #include <thrum/io/temporary.hpp>
 #include <thrum/io_uring.hpp>
+
+#include "support/folder.hpp"
+#include "support/inheritable.hpp"
+#include "support/process.hpp"
+#include "support/test.hpp"
 
 #include <csignal>
 #include <cstdio>

@@ -4,12 +4,12 @@
 // Process groups, more descriptors, terminals, and programs that do not want to end.
 #include <thrum/io/exec.hpp>
 
+#include <thrum/io/pseudo_terminal.hpp>
+#include <thrum/io/temporary.hpp>
+
 #include "support/folder.hpp"
 #include "support/system_ways.hpp"
 #include "support/test.hpp"
-
-#include <thrum/io/pseudo_terminal.hpp>
-#include <thrum/io/temporary.hpp>
 
 #include <csignal>
 #include <filesystem>

@@ -4,10 +4,10 @@
 // Permissions, links, and files that the system makes up.
 #include <thrum/io/whole_file.hpp>
 
+#include <thrum/io/directory.hpp>
+
 #include "support/folder.hpp"
 #include "support/test.hpp"
-
-#include <thrum/io/directory.hpp>
 
 #include <filesystem>
 

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-//
 
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/parts.hpp>

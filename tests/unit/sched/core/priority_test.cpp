@@ -6,6 +6,8 @@
 
 #include <thrum/detail/sched/core/priority.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/hog.hpp"
 #include "support/test.hpp"
 

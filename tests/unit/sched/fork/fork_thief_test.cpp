@@ -3,6 +3,8 @@
 
 #include <thrum/detail/sched/fork/fork_thief.hpp>
 
+#include <thrum/testing/bubble.hpp>
+
 #include "support/test.hpp"
 
 namespace {
