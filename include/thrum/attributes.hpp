@@ -6,7 +6,7 @@
 #define THRUM_ATTRIBUTES_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/core/priority.hpp>
+#include <thrum/detail/sched/core/g_state.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -7,7 +7,6 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>  // IWYU pragma: export
-#include <thrum/detail/sched/run/uncancellable.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -6,7 +6,7 @@
 #define THRUM_THIS_GOROUTINE_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/core/priority.hpp>
+#include <thrum/detail/sched/core/g_state.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/start/deadline.hpp>

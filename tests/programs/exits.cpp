@@ -329,7 +329,7 @@ int exit_beside_removal() {
   std::atomic<bool> was_too_early{false};
   const auto begin = std::chrono::steady_clock::now();
   std::thread holder([&] {
-    support::eventually([&] { return held->exit.has_begun(); });
+    support::eventually([&] { return held->exit_of_process.has_begun(); });
     std::thread([&] {
       registry::remove(*ended);
       is_removed = true;

@@ -39,7 +39,7 @@
 #define THRUM_TESTING_BUBBLE_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/task.hpp>
 #include <thrum/join_handle.hpp>

@@ -6,7 +6,7 @@
 #define THRUM_DETAIL_NET_SERVER_STOP_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/request_stop.hpp>
 #include <thrum/net/server.hpp>

@@ -20,7 +20,7 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept;
 }}}  // namespace thrum::THRUM_ABI::go_detail
 
 #if THRUM_BODIES
-#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/thread_lock.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {

@@ -6,7 +6,7 @@
 #define THRUM_DETAIL_START_TASK_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/sched/core/priority.hpp>
+#include <thrum/detail/sched/core/g_state.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 #include <thrum/join_handle.hpp>

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/core/lifetime.hpp>
-#include <thrum/detail/sched/core/visitors.hpp>
 
 #include "support/test.hpp"
 
@@ -81,36 +80,36 @@ TEST_CASE("that the last goroutine has ended is not lost on a thread that is yet
 }
 
 TEST_CASE("where no visitor is nobody waits for one, nor where all have left") {
-  thrum::sched::visitors visitors;
+  thrum::sched::waker_count wakers;
   int passed = 0;
-  visitors.wait_until_gone();
+  wakers.wait_until_gone();
   ++passed;
-  visitors.enter();
-  visitors.enter();
-  visitors.leave();
-  visitors.leave();
-  visitors.wait_until_gone();
+  wakers.enter();
+  wakers.enter();
+  wakers.leave();
+  wakers.leave();
+  wakers.wait_until_gone();
   ++passed;
   CHECK(passed == 2);
 }
 
-TEST_CASE("a thread that waits for visitors to be gone waits for the last of them") {
-  thrum::sched::visitors visitors;
-  visitors.enter();
-  visitors.enter();
+TEST_CASE("a thread that waits for wakers to be gone waits for the last of them") {
+  thrum::sched::waker_count wakers;
+  wakers.enter();
+  wakers.enter();
   std::atomic<bool> begun{false};
   int touched = 0;  // by the last visitor
   int seen = 0;
   std::thread destroyer([&] {
     begun = true;
-    visitors.wait_until_gone();
+    wakers.wait_until_gone();
     seen = touched;
   });
   support::eventually([&] { return begun.load(); });
-  visitors.leave();
+  wakers.leave();
   thrum::os::sleep_ns(1'000'000);
   touched = 1;
-  visitors.leave();
+  wakers.leave();
   destroyer.join();
   CHECK(seen == 1);
 }

@@ -65,20 +65,20 @@ TEST_CASE("a scheduler that closes wakes each idle M, without a P, and its monit
   CHECK(scheduler->monitor.sleep_for(0));
 }
 
-TEST_CASE("threads and visitors are gone when a scheduler's threads have been joined") {
+TEST_CASE("threads and wakers are gone when a scheduler's threads have been joined") {
   support::bare_scheduler scheduler(1);
   std::atomic<bool> waits{false};
   REQUIRE(scheduler.open() == 0);
   thrum::sched::machine* m;
   m = support::with_idle_lock(scheduler)->new_m_locked();
   scheduler->creator.request(*m);
-  scheduler->visitors_from_outside.enter();
+  scheduler->wakers.enter();
   int touched = 0;
   std::thread visitor([&] {
     support::eventually([&] { return waits.load(); });
     thrum::os::sleep_ns(1'000'000);
     touched = 1;
-    scheduler->visitors_from_outside.leave();
+    scheduler->wakers.leave();
   });
   waits = true;
   scheduler->join_threads();

@@ -3,7 +3,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 
 #include <thrum/detail/sched/core/counters.hpp>
-#include <thrum/detail/sched/core/registration.hpp>
+#include <thrum/detail/sched/core/lifetime.hpp>
 
 #include "support/test.hpp"
 

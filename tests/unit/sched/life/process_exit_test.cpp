@@ -6,7 +6,7 @@
 
 #include <thrum/detail/sched/life/process_exit.hpp>
 
-#include <thrum/detail/sched/core/exit_state.hpp>
+#include <thrum/detail/sched/core/lifetime.hpp>
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include "support/bare_scheduler.hpp"
@@ -75,7 +75,7 @@ TEST_CASE("whoever holds a processor stands still while the process exits, until
   CHECK_FALSE(process_exit::holds(*scheduler));
   process_exit::hold(*scheduler);
   CHECK(process_exit::holds(*scheduler));
-  CHECK(scheduler->exit.has_begun());
+  CHECK(scheduler->exit_of_process.has_begun());
   // hold() has waited for it, but on a busy machine not for ever.
   CHECK(support::eventually(
       [&] { return scheduler.p(0).frozen_in == scheduler->freeze.own_phase(); }));
@@ -85,7 +85,7 @@ TEST_CASE("whoever holds a processor stands still while the process exits, until
   scheduler->freeze.release_from_exit();
   CHECK(support::eventually([&] { return holder.steps > steps + 10; }));
   CHECK_FALSE(process_exit::holds(*scheduler));
-  CHECK(scheduler->exit.has_begun());
+  CHECK(scheduler->exit_of_process.has_begun());
 }
 
 TEST_CASE("a thread that computes when the process exits is interrupted, to stand still") {
@@ -137,7 +137,7 @@ TEST_CASE("the thread that exits waits for a look at all stacks to be over, but 
   const auto begin = std::chrono::steady_clock::now();
   scheduler->freeze.begin_exclusive();
   std::thread exiter([&] { process_exit::hold(*scheduler); });
-  CHECK(support::eventually([&] { return scheduler->exit.has_begun(); }));
+  CHECK(support::eventually([&] { return scheduler->exit_of_process.has_begun(); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   CHECK_FALSE(process_exit::holds(*scheduler));
   scheduler->freeze.end_exclusive();
@@ -154,8 +154,8 @@ TEST_CASE("a scheduler knows that the process exits once it is held for that, an
   support::bare_scheduler held(1);
   support::bare_scheduler other(1);
   REQUIRE(held.open() == 0);
-  CHECK_FALSE(held->exit.has_begun());
+  CHECK_FALSE(held->exit_of_process.has_begun());
   thrum::sched::process_exit::hold(*held);
-  CHECK(held->exit.has_begun());
-  CHECK_FALSE(other->exit.has_begun());
+  CHECK(held->exit_of_process.has_begun());
+  CHECK_FALSE(other->exit_of_process.has_begun());
 }

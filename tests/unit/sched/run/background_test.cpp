@@ -67,7 +67,7 @@ TEST_CASE("a goroutine of background priority goes to its own queue, whoever mak
   CHECK(scheduler->background.pop() == &first);
   CHECK(scheduler->background.pop() == &second);
   CHECK(first.status == thrum::sched::g_status::runnable);
-  scheduler->visitors_from_outside.wait_until_gone();
+  scheduler->wakers.wait_until_gone();
 }
 
 TEST_CASE("who makes a goroutine of background priority ready wakes an idle processor") {

@@ -41,7 +41,7 @@ TEST_CASE("a goroutine that a thread without its processor makes ready goes to t
   CHECK(scheduler.started() == 1);
   CHECK(scheduler->global.pop() == &g);
   CHECK(g.status == thrum::sched::g_status::runnable);
-  scheduler->visitors_from_outside.wait_until_gone();
+  scheduler->wakers.wait_until_gone();
   const support::on_m of_another_runtime(others.holder_of(0));
   goroutine& other = scheduler.g();
   ready(other);

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/run/begin.hpp>
 #include <thrum/detail/sched/run/execute.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 

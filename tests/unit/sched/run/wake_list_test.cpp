@@ -77,7 +77,7 @@ TEST_CASE("goroutines that a thread without a processor wakes together go to the
   CHECK(scheduler->global.pop() == some.points[0].g);
   CHECK(scheduler->global.pop() == some.points[1].g);
   CHECK(scheduler.started() == 1);
-  scheduler->visitors_from_outside.wait_until_gone();
+  scheduler->wakers.wait_until_gone();
 }
 
 TEST_CASE("goroutines of two runtimes that are woken together go each to its own") {
@@ -110,7 +110,7 @@ TEST_CASE("goroutines of two runtimes that are woken together go each to its own
   CHECK(one.p(0).queue.size() == 1);
   CHECK(one.p(0).queue.peek_runnext() != nullptr);
   CHECK(other->global.size() == 2);
-  other->visitors_from_outside.wait_until_gone();
+  other->wakers.wait_until_gone();
 }
 
 TEST_CASE(

@@ -18,7 +18,6 @@
 #include <thrum/detail/netpoll/contract.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/core/g_state.hpp>
-#include <thrum/detail/sched/core/priority.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The states of a goroutine and why it waits.
+// The states of a goroutine, why it waits, and its priority (what that does: run/background.hpp).
 //
 // The numbers are those of Go's runtime, so that traces of both read alike. Three of Go's states
 // are missing: `copystack` (a stack never moves here), the scan bit (there is no collector that
@@ -15,6 +15,19 @@
 
 #include <cstdint>
 #include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// How urgent a goroutine is.
+enum class priority : std::uint8_t {
+  /// The priority of goroutines unless another one is given.
+  normal = 0,
+  /// It runs where a processor has found nothing else to run; and where none ever does, in one turn of 61
+  /// of each processor, and once in 61 time slices. While others wait it is asked to give way after 1 ms.
+  background = 1,
+};
+
+}}  // namespace thrum::THRUM_ABI
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 

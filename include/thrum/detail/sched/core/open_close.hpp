@@ -76,7 +76,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
       ms[i].thread.join();
     }
   }
-  visitors_from_outside.wait_until_gone();
+  wakers.wait_until_gone();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -17,7 +17,6 @@
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/parts.hpp>
-#include <thrum/detail/sched/core/exit_state.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/lifetime.hpp>
 #include <thrum/detail/sched/core/m.hpp>
@@ -25,11 +24,9 @@
 #include <thrum/detail/sched/core/monitor_sleep.hpp>
 #include <thrum/detail/sched/core/p.hpp>
 #include <thrum/detail/sched/core/p_table.hpp>
-#include <thrum/detail/sched/core/registration.hpp>
 #include <thrum/detail/sched/core/scheduler_config.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/core/virtual_time.hpp>
-#include <thrum/detail/sched/core/visitors.hpp>
 #include <thrum/detail/sched/freeze/freeze_state.hpp>
 #include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/queue/global_queue.hpp>
@@ -394,11 +391,11 @@ class runtime_scheduler {
     atomic<std::uint32_t> blocked{0};    // threads whose P was taken in a call that has not ended
   } taken;
 
-  visitors visitors_from_outside;
+  waker_count wakers;
 
   freeze_state freeze;
 
-  exit_state exit;
+  process_exit_state exit_of_process;
 
   /// This is the memory of a child process: there are no threads.
   std::atomic<bool> is_copy{false};

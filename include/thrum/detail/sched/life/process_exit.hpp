@@ -64,7 +64,7 @@ class process_exit {
 
   /// Its goroutines stand still from now on. Waits until they do, but not for long.
   static void hold(runtime_scheduler& scheduler) noexcept {
-    scheduler.exit.has_begun_.store(true, relaxed);  // relaxed: seen sooner or later
+    scheduler.exit_of_process.has_begun_.store(true, relaxed);  // relaxed: seen sooner or later
     // A look at the stacks may be under way, and its end takes a moment.
     const std::int64_t end_of_others = traits::now() + 10 * patience_ns;
     while (!scheduler.freeze.try_begin_exclusive()) {
@@ -102,7 +102,7 @@ class process_exit {
 
   /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
   static void watch(runtime_scheduler& scheduler, std::int64_t now) noexcept {
-    auto& seen = scheduler.exit.seen_;
+    auto& seen = scheduler.exit_of_process.seen_;
     const os::thread_ref& self = one().self;  // opened before anything was held
     const std::int64_t cpu = self.cpu_now();
     if (seen.since == 0) {

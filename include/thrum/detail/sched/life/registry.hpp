@@ -167,7 +167,8 @@ class registry {
   static runtime_scheduler* next_to_hold() noexcept {
     scoped guard(all().lock);
     for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
-      if (s->config().is_whole_program && !s->exit.has_begun() && s->goroutine_count() != 0) {
+      if (s->config().is_whole_program && !s->exit_of_process.has_begun() &&
+          s->goroutine_count() != 0) {
         return s;
       }
     }

@@ -63,7 +63,7 @@
 //   A share of time alone: it needs a clock at each turn, and tests could not count.
 //
 // Numbers: docs/decisions/0029-two-priorities.md.
-// Checked by tests/unit/sched/run/background_test.cpp, tests/unit/sched/core/priority_test.cpp and
+// Checked by tests/unit/sched/run/background_test.cpp, tests/unit/sched/run/priority_test.cpp and
 // tests/model/idle_protocol_model.cpp.
 #ifndef THRUM_DETAIL_SCHED_RUN_BACKGROUND_HPP
 #define THRUM_DETAIL_SCHED_RUN_BACKGROUND_HPP

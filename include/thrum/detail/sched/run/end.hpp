@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The end of a goroutine. Its beginning is in begin.hpp.
+// The end of a goroutine. Its beginning is in start.hpp.
 //
 //   E1 the task has returned; on its own stack it takes over what waits for it
 //   E2 it leaves for good: for the goroutine that joins it if there is one, else for the next

@@ -46,6 +46,30 @@ inline void exit_if_cancelled(wake_cause cause) {
   }
 }
 
+/// As long as it lives, no wait of the running goroutine is cancelled. Nests. Without effect on a
+/// thread that is not ours: nothing is cancelled there. For code that must not throw: destructors that
+/// wait, and other functions that are noexcept.
+class uncancellable {
+ public:
+  uncancellable() noexcept {
+    const machine* const m = current_m();
+    g_ = m != nullptr ? m->g : nullptr;
+    if (g_ != nullptr) {
+      ++g_->uncancellable;
+    }
+  }
+  ~uncancellable() {
+    if (g_ != nullptr) {
+      --g_->uncancellable;
+    }
+  }
+  uncancellable(const uncancellable&) = delete;
+  uncancellable& operator=(const uncancellable&) = delete;
+
+ private:
+  goroutine* g_;
+};
+
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif

@@ -48,14 +48,14 @@ THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
-  scheduler.visitors_from_outside.enter();
+  scheduler.wakers.enter();
   if (!g.bound->as_host->inbox.push(g)) {
     g.bound = nullptr;
     g.flags &= static_cast<std::uint8_t>(~(g_bound | g_on_host));
     scheduler.queue_for(g).push_back(g);
     scheduler.wake_processor();
   }
-  scheduler.visitors_from_outside.leave();
+  scheduler.wakers.leave();
 }
 
 /// Makes a goroutine runnable that stands in no P's queue. From any thread.
@@ -66,10 +66,10 @@ THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
   }
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  scheduler.visitors_from_outside.enter();      // as in ready_elsewhere
+  scheduler.wakers.enter();                     // as in ready_elsewhere
   scheduler.background.push_back(g);
   scheduler.wake_processor();
-  scheduler.visitors_from_outside.leave();
+  scheduler.wakers.leave();
 }
 
 /// Puts g at the tail of the ring and wakes an idle P that may take it.
@@ -117,10 +117,10 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   runtime_scheduler& scheduler = *g.scheduler;
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
   // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
-  scheduler.visitors_from_outside.enter();
+  scheduler.wakers.enter();
   scheduler.global.push_back(g);
   scheduler.wake_processor();
-  scheduler.visitors_from_outside.leave();
+  scheduler.wakers.leave();
 }
 
 /// Makes goroutines of one runtime runnable, in their order: the first one next. Their status says so
@@ -129,10 +129,10 @@ inline void ready_all(runtime_scheduler& scheduler,
                       base::intrusive_queue<goroutine>&& gs) noexcept {
   machine* const m = current_m();
   if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
-    scheduler.visitors_from_outside.enter();  // as in ready_elsewhere
+    scheduler.wakers.enter();  // as in ready_elsewhere
     scheduler.global.append(static_cast<decltype(gs)&&>(gs));
     scheduler.wake_processor();
-    scheduler.visitors_from_outside.leave();
+    scheduler.wakers.leave();
     return;
   }
   if (goroutine* const kicked = m->p->queue.exchange_runnext(gs.pop_front())) {

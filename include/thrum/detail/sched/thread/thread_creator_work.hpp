@@ -34,7 +34,7 @@ THRUM_OUT_OF_LINE void thread_creator::wait() noexcept {
   const std::int64_t now = traits::now();
   if (now >= check_at_) {
     check_at_ = now + scheduler_.config().check_every_ns;
-    if (!scheduler_.exit.has_begun()) {
+    if (!scheduler_.exit_of_process.has_begun()) {
       scheduler_.config().check(scheduler_.config().user);
     }
   }

@@ -27,7 +27,7 @@
 //   are no more threads than Ps, none can be kept.
 //
 // Where
-//   A new goroutine looks itself, on its own stack, before its function is called (run/begin.hpp),
+//   A new goroutine looks itself, on its own stack, before its function is called (run/start.hpp),
 //   and waits there: one look a goroutine, whatever way led to it.
 //
 // Invariants

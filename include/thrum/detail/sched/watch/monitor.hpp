@@ -191,7 +191,8 @@ inline void monitor::run() noexcept {
     }
     look_at_poller(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
-    if (config.trace_every_ns != 0 && now >= next_trace_ && !scheduler_.exit.has_begun()) {
+    if (config.trace_every_ns != 0 && now >= next_trace_ &&
+        !scheduler_.exit_of_process.has_begun()) {
       config.trace(config.user, now);
       next_trace_ = now + config.trace_every_ns;
     }

@@ -4,7 +4,7 @@
 // What goroutines of background priority are promised, and those beside them. Turns are counted where no
 // monitor ends slices; what only the monitor gives is waited for.
 
-#include <thrum/detail/sched/core/priority.hpp>
+#include <thrum/detail/sched/core/g_state.hpp>
 
 #include <thrum/testing/bubble.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/run/uncancellable.hpp>
+#include <thrum/detail/sched/run/goroutine_exit.hpp>
 
 #include "support/test.hpp"
 
