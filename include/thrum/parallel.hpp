@@ -37,6 +37,7 @@
 #include <thrum/detail/sched/fork/fork.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 #include <atomic>
 #include <concepts>

@@ -9,6 +9,7 @@
 #include <thrum/detail/sched/core/g_state.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/stoppable.hpp>
 

@@ -41,6 +41,7 @@
 #include <thrum/detail/chan/base.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 
 #include <cstddef>

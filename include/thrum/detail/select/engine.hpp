@@ -101,6 +101,7 @@ THRUM_OUT_OF_LINE select_outcome run_select(const select_frame& frame, bool may_
 #include <thrum/detail/base/convert.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 #include <atomic>
 #include <new>

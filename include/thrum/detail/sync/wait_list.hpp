@@ -10,6 +10,7 @@
 #include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/wake_list.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The steps of background priority, one by one. What comes of them: sched/core/priority_test.cpp.
+// The steps of background priority, one by one. What comes of them: sched/run/priority_test.cpp.
 
 #include <thrum/detail/sched/run/background.hpp>
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 #include "support/lone_scheduler.hpp"
 #include "support/test.hpp"

@@ -12,9 +12,9 @@
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/fork/fork.hpp>
 #include <thrum/detail/sched/run/end.hpp>
-#include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/start.hpp>
 #include <thrum/detail/sched/run/take.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 #include <cstdint>
 #include <new>

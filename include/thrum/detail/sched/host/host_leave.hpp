@@ -8,7 +8,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/section.hpp>
-#include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 #include <cstdint>
 

@@ -31,7 +31,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -13,9 +13,9 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/background.hpp>
-#include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/take.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 #include <cstdint>
 

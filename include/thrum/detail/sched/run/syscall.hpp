@@ -21,7 +21,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/run/background.hpp>
-#include <thrum/detail/sched/run/park.hpp>
+#include <thrum/detail/sched/run/yield.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
