@@ -263,7 +263,7 @@ class runtime_scheduler {
 
   /// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P
   /// that was held. True: some M must take a P and look for work. Caller holds the idle lock. In
-  /// quiet.hpp.
+  /// virtual_time_jump.hpp.
   bool resume_quiet_locked() noexcept;
 
   // ---- hosts ----

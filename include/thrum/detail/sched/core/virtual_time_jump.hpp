@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // When a virtual clock moves. The essay is in virtual_time.hpp.
-#ifndef THRUM_DETAIL_SCHED_CORE_QUIET_HPP
-#define THRUM_DETAIL_SCHED_CORE_QUIET_HPP
+#ifndef THRUM_DETAIL_SCHED_CORE_VIRTUAL_TIME_JUMP_HPP
+#define THRUM_DETAIL_SCHED_CORE_VIRTUAL_TIME_JUMP_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
