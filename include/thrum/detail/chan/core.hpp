@@ -40,7 +40,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/chan/base.hpp>
 #include <thrum/detail/sched/run/park.hpp>
-#include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/stop_relay.hpp>
 #include <thrum/detail/sched/run/yield.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 
@@ -337,15 +337,15 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     return result == chan_result::timed_out && due <= deadline ? chan_result::retry : result;
   }
 
-  /// Waits by the clock for a receiver that waits until_stopped: its watch has the clock's time too.
+  /// Waits by the clock for a receiver that waits until_stopped: its relay has the clock's time too.
   THRUM_COLD chan_result wait_by_clock_until_stopped(section& here, std::optional<E>& out,
                                                      std::int64_t due) noexcept {
-    stop_watch& watch = *current_stop_watch(here);
-    const std::int64_t own = watch.deadline;
-    watch.deadline = due < own ? due : own;
+    stop_relay& relay = *current_stop_relay(here);
+    const std::int64_t own = relay.deadline;
+    relay.deadline = due < own ? due : own;
     const chan_result result =
         block(here, receivers_, &out, {wait_reason::chan_receive, true, until_stopped});
-    watch.deadline = own;
+    relay.deadline = own;
     return result == chan_result::timed_out && due <= own && due <= traits::now()
                ? chan_result::retry
                : result;

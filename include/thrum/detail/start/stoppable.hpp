@@ -11,7 +11,7 @@
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
 #include <thrum/detail/sched/run/park.hpp>
-#include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/stop_relay.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/stop_condition.hpp>
 
@@ -59,28 +59,28 @@ bool is_over(const S& stop) {
 class stoppable {
  public:
   stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)
-      : watch_(deadline, of_io), callback_(std::move(token), request{&watch_}) {
+      : relay_(deadline, of_io), callback_(std::move(token), request{&relay_}) {
     const sched::section here;
-    before_ = sched::exchange_stop_watch(here, &watch_);
+    before_ = sched::exchange_stop_relay(here, &relay_);
   }
   stoppable(const stoppable&) = delete;
   stoppable& operator=(const stoppable&) = delete;
   ~stoppable() {
     const sched::section here;
-    sched::exchange_stop_watch(here, before_);
+    sched::exchange_stop_relay(here, before_);
   }
 
   /// Whether it has ended a wait for input or output.
-  bool has_ended_io() const noexcept { return watch_.has_ended_io; }
+  bool has_ended_io() const noexcept { return relay_.has_ended_io; }
 
  private:
   struct request {
-    sched::stop_watch* of;
+    sched::stop_relay* of;
     void operator()() const noexcept { of->request(); }
   };
 
-  sched::stop_watch watch_;
-  sched::stop_watch* before_ = nullptr;
+  sched::stop_relay relay_;
+  sched::stop_relay* before_ = nullptr;
   std::stop_callback<request> callback_;
 };
 

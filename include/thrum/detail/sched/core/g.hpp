@@ -38,7 +38,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class runtime_scheduler;
 class stack_pool;
-class stop_watch;
+class stop_relay;
 struct forker;
 struct goroutine;
 struct machine;
@@ -153,8 +153,8 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   char name[name_capacity] = {};  // a start clears the first letter
 
   // -- owner: the goroutine itself --
-  /// What may end its waits besides: see run/stop_watch.hpp.
-  stop_watch* stop = nullptr;
+  /// What may end its waits besides: see run/stop_relay.hpp.
+  stop_relay* stop = nullptr;
 
   // -- the owner of a dead G: see free_list.hpp --
   base::intrusive_queue<goroutine> chunk_rest;

@@ -15,8 +15,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// The time that never comes.
 inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
 
-/// In place of a deadline: the wait ends when the watch of the calling goroutine or thread says
-/// (run/stop_watch.hpp). Passed by a caller that has one, and never computed from a time.
+/// In place of a deadline: the wait ends when the stop_relay of the calling goroutine or thread says
+/// (run/stop_relay.hpp). Passed by a caller that has one, and never computed from a time.
 inline constexpr std::int64_t until_stopped = no_deadline - 1;
 
 /// The latest moment that can be waited for: a timer that is set to it never fires in a lifetime.

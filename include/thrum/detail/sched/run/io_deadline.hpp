@@ -3,7 +3,7 @@
 //
 // How a call of input or output that was given a stop hands it down to the waits that it is made of.
 //
-// The call sets a stop_watch that ends_io for its caller, and calls the form without a stop. Each wait
+// The call sets a stop_relay that ends_io for its caller, and calls the form without a stop. Each wait
 // for input or output on the way down asks by an io_deadline whether its caller has one. So no
 // function in between has an argument for it, and a stream that stands before another one, also one
 // of a program, is ended with what it waits for. Waits of other kinds, for a lock for instance, are
@@ -16,7 +16,7 @@
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
-#include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/stop_relay.hpp>
 
 #include <cstdint>
 
@@ -28,11 +28,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 class io_deadline {
  public:
   io_deadline(const section& here, std::int64_t deadline) noexcept
-      : watch_(watch_of(here)), until_(deadline) {
-    if (watch_ != nullptr) [[unlikely]] {
-      stop_deadline_ = watch_->deadline;
+      : relay_(relay_of(here)), until_(deadline) {
+    if (relay_ != nullptr) [[unlikely]] {
+      stop_deadline_ = relay_->deadline;
       if (deadline < stop_deadline_) {
-        watch_->deadline = deadline;
+        relay_->deadline = deadline;
       }
       until_ = until_stopped;
     }
@@ -41,8 +41,8 @@ class io_deadline {
   io_deadline(const io_deadline&) = delete;
   io_deadline& operator=(const io_deadline&) = delete;
   ~io_deadline() {
-    if (watch_ != nullptr) [[unlikely]] {
-      watch_->deadline = stop_deadline_;
+    if (relay_ != nullptr) [[unlikely]] {
+      relay_->deadline = stop_deadline_;
     }
   }
 
@@ -50,31 +50,31 @@ class io_deadline {
   std::int64_t until() const noexcept { return until_; }
 
   /// The earliest moment at which the wait ends by itself.
-  std::int64_t moment() const noexcept { return watch_ != nullptr ? watch_->deadline : until_; }
+  std::int64_t moment() const noexcept { return relay_ != nullptr ? relay_->deadline : until_; }
 
   /// Whether the caller's call was told to stop, or the deadline of its stop has passed.
   bool is_stopped() const noexcept {
-    if (watch_ == nullptr) [[likely]] {
+    if (relay_ == nullptr) [[likely]] {
       return false;
     }
-    const bool is_over = watch_->is_requested() ||
+    const bool is_over = relay_->is_requested() ||
                          (stop_deadline_ != no_deadline && stop_deadline_ <= traits::now());
-    watch_->has_ended_io = watch_->has_ended_io || is_over;
+    relay_->has_ended_io = relay_->has_ended_io || is_over;
     return is_over;
   }
 
   // As of a std::stop_token.
   bool stop_requested() const noexcept { return is_stopped(); }
-  bool stop_possible() const noexcept { return watch_ != nullptr; }
+  bool stop_possible() const noexcept { return relay_ != nullptr; }
 
  private:
-  static stop_watch* watch_of(const section& here) noexcept {
+  static stop_relay* relay_of(const section& here) noexcept {
     const goroutine* const g = here.g();
-    stop_watch* const watch = g != nullptr ? g->stop : current_stop_watch(here);
-    return watch != nullptr && watch->ends_io ? watch : nullptr;
+    stop_relay* const relay = g != nullptr ? g->stop : current_stop_relay(here);
+    return relay != nullptr && relay->ends_io ? relay : nullptr;
   }
 
-  stop_watch* const watch_;  // in a frame below; used by its owner only, but for requests
+  stop_relay* const relay_;  // in a frame below; used by its owner only, but for requests
   std::int64_t until_;
   std::int64_t stop_deadline_ = no_deadline;
 };

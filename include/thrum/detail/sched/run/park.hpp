@@ -16,7 +16,7 @@
 #include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/run/arm.hpp>
-#include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/stop_relay.hpp>
 #include <thrum/detail/sched/run/switch.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 
@@ -162,12 +162,12 @@ THRUM_COLD inline void wait_as_thread(wait_point& point, std::int64_t deadline,
   }
 }
 
-/// A wait until_stopped: shows its point to the watch, waits by blocked(deadline), hides it. The lock
+/// A wait until_stopped: shows its point to the relay, waits by blocked(deadline), hides it. The lock
 /// is held. If the stop was requested before, the point is taken out here.
 template <class Lock, class Blocked>
-THRUM_COLD wake_cause wait_watched(section& here, wait_point& point, Lock& held,
-                                   Blocked blocked) noexcept {
-  stop_watch& stop = *current_stop_watch(here);
+THRUM_COLD wake_cause wait_until_stopped(section& here, wait_point& point, Lock& held,
+                                         Blocked blocked) noexcept {
+  stop_relay& stop = *current_stop_relay(here);
   const bool shown = stop.show(point);
   if (!shown && point.withdraw(point, true) == withdrawal::done) {
     settle(point, wake_cause::timed_out);
@@ -253,7 +253,7 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
   }
   if (m == nullptr) [[unlikely]] {
     if (options.deadline == until_stopped) {
-      return wait_watched(here, point, held, [&](std::int64_t deadline) noexcept {
+      return wait_until_stopped(here, point, held, [&](std::int64_t deadline) noexcept {
         held.unlock();
         wait_as_thread(point, deadline, options.reason);
       });
@@ -275,7 +275,7 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
   } else if (options.deadline != until_stopped) {
     park_until(here, options.reason, point, held, options.deadline);
   } else {
-    wait_watched(here, point, held, [&](std::int64_t deadline) noexcept {
+    wait_until_stopped(here, point, held, [&](std::int64_t deadline) noexcept {
       if (deadline == no_deadline) {
         park(here, options.reason, &commit_unlock<Lock>, &held);
       } else {
@@ -299,7 +299,7 @@ inline withdrawal withdraw_sleeper(wait_point& point, bool locked) noexcept {
 
 /// Parks the running goroutine, or blocks the calling thread, until `deadline`. Returns `notified`,
 /// or `cancelled` as wait() does. However far that is, the sleeper will wake: it is no deadlock.
-/// A sleep until_stopped ends with the watch of the caller.
+/// A sleep until_stopped ends with the relay of the caller.
 inline wake_cause sleep_until(std::int64_t deadline) noexcept {
   if (deadline > until_stopped) {
     deadline = latest_moment;

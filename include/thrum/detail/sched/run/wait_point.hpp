@@ -13,7 +13,7 @@
 //   W3 a thread that has something for it unlinks it under the object's lock, settles it, unlocks,
 //      and calls wake()
 //   W4 it runs again
-//   Besides W3 three others may end a wait: its timer, a stop (stop_watch.hpp), and the shutdown of
+//   Besides W3 three others may end a wait: its timer, a stop (stop_relay.hpp), and the shutdown of
 //   its runtime. Each calls `withdraw`, which unlinks the point under the object's lock if it is still
 //   linked. So one of them wins, under that lock.
 //
@@ -25,7 +25,7 @@
 //
 // What keeps a wait point alive while another thread withdraws it
 //   A timer: before W4 goes on, timer_heap::remove waits until the timer's function has returned.
-//   A stop: before W4 goes on, the waiter waits until the stop_watch's word is `told`.
+//   A stop: before W4 goes on, the waiter waits until the stop_relay's word is `told`.
 //   The shutdown: it announces itself (`withdrawing`), passes a heavy fence, and only then reads
 //   `g.withdrawable`; the waiter clears that word at W4, passes a light fence, and waits on the
 //   shutdown's lock if it sees the announcement. By this pair of fences, too, a goroutine that parks

@@ -4,8 +4,8 @@
 // How a request to stop ends a wait: of a std::stop_token, or of a context by its token.
 //
 // Purpose
-//   A call that is given a stop keeps a stop_watch in its frame while it waits, with a
-//   std::stop_callback that calls request(). Each wait of the call shows its wait point to the watch;
+//   A call that is given a stop keeps a stop_relay in its frame while it waits, with a
+//   std::stop_callback that calls request(). Each wait of the call shows its wait point to the relay;
 //   the request withdraws the point, as a timer does (withdraw_in_time), and wakes the waiter.
 //
 // State: one word.
@@ -21,17 +21,17 @@
 //   requester   exchanges the word for `looking`; withdraws the point that it found, if any; told;
 //               and wakes the waiter if it was the one that took it out.
 //
-// How a wait knows of its watch: the call passes `until_stopped` as the deadline, down the ways that
-// deadlines go, and the goroutine, or the thread, leads to the watch. So waits without a stop pay
-// nothing for it, not even an argument. A real deadline besides stands in the watch.
+// How a wait knows of its relay: the call passes `until_stopped` as the deadline, down the ways that
+// deadlines go, and the goroutine, or the thread, leads to the relay. So waits without a stop pay
+// nothing for it, not even an argument. A real deadline besides stands in the relay.
 //
 // Invariant
-//   SW1  the requester touches a point only between its exchange and `told`; after that, only if it
+//   SR1  the requester touches a point only between its exchange and `told`; after that, only if it
 //        has taken the point out, whose waiter stays parked until it is woken.
 //
-// Checked by stop_watch_model.cpp and stoppable_test.cpp.
-#ifndef THRUM_DETAIL_SCHED_RUN_STOP_WATCH_HPP
-#define THRUM_DETAIL_SCHED_RUN_STOP_WATCH_HPP
+// Checked by stop_relay_model.cpp and stoppable_test.cpp.
+#ifndef THRUM_DETAIL_SCHED_RUN_STOP_RELAY_HPP
+#define THRUM_DETAIL_SCHED_RUN_STOP_RELAY_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
@@ -44,7 +44,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits, class Point>
-class basic_stop_watch {
+class basic_stop_relay {
  public:
   /// Shows the waiter's point, under the lock of its object. False: the stop was requested before.
   bool show(Point& point) noexcept {
@@ -74,7 +74,7 @@ class basic_stop_watch {
     const std::uintptr_t found = word_.exchange(looking, acquire);
     auto* const point = reinterpret_cast<Point*>(found);
     const bool ours = point != nullptr && end_wait(*point);
-    word_.store(told, release);  // [stop.word >] release: our last look at the point (SW1)
+    word_.store(told, release);  // [stop.word >] release: our last look at the point (SR1)
     return ours ? point : nullptr;
   }
 
@@ -96,15 +96,15 @@ class basic_stop_watch {
   typename Traits::template atomic<std::uintptr_t> word_{idle};
 };
 
-class stop_watch : public basic_stop_watch<traits, wait_point> {
+class stop_relay : public basic_stop_relay<traits, wait_point> {
  public:
-  explicit stop_watch(std::int64_t when, bool of_io = false) noexcept
+  explicit stop_relay(std::int64_t when, bool of_io = false) noexcept
       : deadline(when), ends_io(of_io) {}
 
   /// The stop is requested.
   void request() noexcept {
     const section here;
-    wait_point* const point = basic_stop_watch::request(
+    wait_point* const point = basic_stop_relay::request(
         [](wait_point& found) noexcept { return withdraw_in_time(found); });
     if (point != nullptr) {
       wake(*point);
@@ -119,11 +119,11 @@ class stop_watch : public basic_stop_watch<traits, wait_point> {
   bool has_ended_io = false;
 };
 
-/// The watch that the caller's waits until_stopped have. Where `here` is no goroutine, the thread's.
-stop_watch* current_stop_watch(const section& here) noexcept;
+/// The relay of the caller's waits until_stopped. Where `here` is no goroutine, the thread's.
+stop_relay* current_stop_relay(const section& here) noexcept;
 
 /// Makes it another one. Returns the one before.
-stop_watch* exchange_stop_watch(const section& here, stop_watch* by) noexcept;
+stop_relay* exchange_stop_relay(const section& here, stop_relay* by) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
@@ -135,26 +135,26 @@ stop_watch* exchange_stop_watch(const section& here, stop_watch* by) noexcept;
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-struct thread_stop_watch {
-  static inline constinit THRUM_THREAD_LOCAL os::thread_word<stop_watch*> value = nullptr;
+struct thread_stop_relay {
+  static inline constinit THRUM_THREAD_LOCAL os::thread_word<stop_relay*> value = nullptr;
 };
 
 // Not inlined: the address of a thread's variable must not outlive a switch of the goroutine.
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE stop_watch* current_stop_watch(const section& here) noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE stop_relay* current_stop_relay(const section& here) noexcept {
   if (const goroutine* const g = here.g()) {
     return g->stop;
   }
-  return thread_stop_watch::value;
+  return thread_stop_relay::value;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE stop_watch* exchange_stop_watch(const section& here,
-                                                                 stop_watch* by) noexcept {
+THRUM_NOINLINE THRUM_OUT_OF_LINE stop_relay* exchange_stop_relay(const section& here,
+                                                                 stop_relay* by) noexcept {
   if (goroutine* const g = here.g()) {
     return std::exchange(g->stop, by);
   }
-  stop_watch* const before = thread_stop_watch::value;
-  thread_stop_watch::value = by;
+  stop_relay* const before = thread_stop_relay::value;
+  thread_stop_relay::value = by;
   return before;
 }
 

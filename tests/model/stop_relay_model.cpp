@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// sched/run/stop_watch.hpp in every interleaving within the bounds: a waiter shows its point, while a
+// sched/run/stop_relay.hpp in every interleaving within the bounds: a waiter shows its point, while a
 // stop is requested and another thread releases it. What must hold: the wait ends once, and the
 // requester does not touch the point when the waiter has gone on. Then the mutants.
 
 #include "model/support/assertions.hpp"
 
-#include <thrum/detail/sched/run/stop_watch.hpp>
+#include <thrum/detail/sched/run/stop_relay.hpp>
 
 #include "model/support/checks.hpp"
 #include "model/support/model_traits.hpp"
@@ -35,7 +35,7 @@ enum class watch_mistake {
   sleeps_anyway,  // a waiter that was too late to show its point parks nevertheless
 };
 
-/// The atomics of the watch, of which some accesses are wrong in a mutant.
+/// The atomics of the relay, of which some accesses are wrong in a mutant.
 template <class T, watch_mistake Made>
 class watch_atomic : public model::basic_atomic<T> {
   using base = model::basic_atomic<T>;
@@ -58,7 +58,7 @@ class watch_atomic : public model::basic_atomic<T> {
 };
 
 template <watch_mistake Made>
-struct watch_traits : model::traits {
+struct relay_traits : model::traits {
   template <class T>
   using atomic = watch_atomic<T, Made>;
   static void back_off(std::uint32_t) noexcept { model::explorer::active().yield(); }
@@ -91,7 +91,7 @@ struct stopped_wait {
     of.lock();
     point.shown = 1;
     point.linked = true;
-    const bool shown = watch.show(point);
+    const bool shown = relay.show(point);
     if (!shown && Made != watch_mistake::sleeps_anyway) {
       point.linked = false;
       point.ends = point.ends + 1;
@@ -101,7 +101,7 @@ struct stopped_wait {
     of.unlock();
     point.note.sleep();
     if (shown && Made != watch_mistake::waits_not) {
-      watch.hide(point);
+      relay.hide(point);
     }
     point.gone = 1;
   }
@@ -114,13 +114,13 @@ struct stopped_wait {
     shown_point* ours = nullptr;
     if constexpr (Made == watch_mistake::looks_late) {
       shown_point* found = nullptr;
-      watch.request([&](shown_point& at) {
+      relay.request([&](shown_point& at) {
         found = &at;
         return false;
       });
       ours = found != nullptr && look(*found) ? found : nullptr;
     } else {
-      ours = watch.request(look);
+      ours = relay.request(look);
     }
     if (ours != nullptr) {
       end(*ours);
@@ -144,7 +144,7 @@ struct stopped_wait {
   }
 
   model::mutex of{0};
-  thrum::sched::basic_stop_watch<watch_traits<Made>, shown_point> watch;
+  thrum::sched::basic_stop_relay<relay_traits<Made>, shown_point> relay;
   shown_point point;
 };
 
@@ -156,7 +156,7 @@ TEST_CASE("model: a stop ends a wait once, and leaves its point alone when it ma
   }
 }
 
-TEST_CASE("model: each mutant of the stop watch is found out") {
+TEST_CASE("model: each mutant of the stop relay is found out") {
   constexpr model::options on_weak{machine::weak, 4, 2};
   constexpr model::options on_any{machine::sequential, 5, 0};
   CHECK(found_out<stopped_wait<watch_mistake::waits_not>>(on_any));
