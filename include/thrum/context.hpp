@@ -297,8 +297,7 @@ THRUM_OUT_OF_LINE bool context_call::stop() const noexcept {
 THRUM_OUT_OF_LINE runtime& context::current_runtime() {
   runtime* const own = runtime::current();
   if (own == nullptr) {
-    base::throw_usage(
-        "context::after_func: called outside of a runtime; name one before the function");
+    go_detail::throw_outside("context::after_func", "name one before the function");
   }
   return *own;
 }

@@ -44,38 +44,20 @@ class task_group {
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
   /// then it is a cancellation point. The goroutine has ended once what is kept of f and the
   /// arguments is destroyed: that must not be what keeps the group alive, nor wait for it.
-  template <go_detail::not_runtime F, class... Args>
-  void go(F&& f, Args&&... args) {
-    start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
-          std::forward<F>(f), std::forward<Args>(args)...);
-  }
-
-  /// go(f, args...) on the runtime `where`, from any thread.
+  /// go(where, f, args...) starts it on the runtime `where`, from any thread.
   template <class F, class... Args>
-  void go(runtime& where, F&& f, Args&&... args) {
-    start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
-          std::forward<F>(f), std::forward<Args>(args)...);
+  void go(F&& f, Args&&... args) {
+    slots_.acquire();
+    start_with_slot(std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// As go, if fewer of them run than the limit says; else false, and nothing is done. Does not
   /// block.
-  template <go_detail::not_runtime F, class... Args>
+  template <class F, class... Args>
   [[nodiscard]] bool try_go(F&& f, Args&&... args) {
     const bool is_free = slots_.try_acquire();
     if (is_free) {
-      start_with_slot([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
-                      std::forward<F>(f), std::forward<Args>(args)...);
-    }
-    return is_free;
-  }
-
-  /// try_go(f, args...) on the runtime `where`, from any thread.
-  template <class F, class... Args>
-  [[nodiscard]] bool try_go(runtime& where, F&& f, Args&&... args) {
-    const bool is_free = slots_.try_acquire();
-    if (is_free) {
-      start_with_slot([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
-                      std::forward<F>(f), std::forward<Args>(args)...);
+      start_with_slot(std::forward<F>(f), std::forward<Args>(args)...);
     }
     return is_free;
   }
@@ -158,14 +140,19 @@ class task_group {
   }
 
  private:
-  template <class Start, class F, class... Args>
-  void start(Start go, F&& f, Args&&... args) {
-    slots_.acquire();
-    start_with_slot(std::move(go), std::forward<F>(f), std::forward<Args>(args)...);
+  template <class F, class... Args>
+  void start_with_slot(F&& f, Args&&... args) {
+    if constexpr (go_detail::not_runtime<F>) {
+      start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
+            std::forward<F>(f), std::forward<Args>(args)...);
+    } else {
+      start([&f](auto&&... task) { f.go(std::forward<decltype(task)>(task)...); },
+            std::forward<Args>(args)...);
+    }
   }
 
   template <class Start, class F, class... Args>
-  void start_with_slot(Start go, F&& f, Args&&... args) {
+  void start(Start go, F&& f, Args&&... args) {
     if constexpr (go_detail::is_task<F, Args...>()) {
       running_.add();
       THRUM_TRY { go(member(*this), std::forward<F>(f), std::forward<Args>(args)...); }

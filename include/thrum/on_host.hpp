@@ -12,6 +12,7 @@
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/task.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -21,9 +22,11 @@ namespace thrum { inline namespace THRUM_ABI {
 /// What on_host is.
 struct on_host_t {
   explicit on_host_t() = default;
+  /// So `{.name = "draws"}` may follow on_host.
+  constexpr operator attributes() const noexcept { return {.on_host = true}; }
 };
 
-/// For `go(on_host, f)` and `spawn(on_host, f)`: the goroutine runs on the thread that attached to the
+/// For `go(on_host, f)` and `spawn(on_host, f)`, as attributes::on_host: the goroutine runs on the thread that attached to the
 /// runtime first, by runtime::poll, run_for or run_until_idle, or as that of run() with
 /// options::main_thread; and on no other, whatever it waits for. It runs when that thread runs
 /// goroutines. If that thread ends, on the one that attaches next. If the runtime stops and there is
@@ -33,26 +36,47 @@ inline constexpr on_host_t on_host{};
 
 namespace go_detail {
 
-// What is the function to start, and not said of it before: so that a modifiable or a temporary
-// `attributes` is none either, which F&& would fit better than its own parameter.
-
 template <class F>
 concept not_runtime = !std::is_same_v<std::remove_cvref_t<F>, runtime>;
 
 template <class F>
-concept not_attributes = not_runtime<F> && !std::is_same_v<std::remove_cvref_t<F>, attributes> &&
-                         !std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
+inline constexpr bool is_on_host = std::is_same_v<std::remove_cvref_t<F>, on_host_t>;
 
-/// The thread that a goroutine started on_host is bound to; null in a bubble, where any thread runs it.
-/// std::system_error if there is no memory.
-host_thread* host_for_start(runtime_scheduler& scheduler);
+template <class F>
+inline constexpr bool is_attributes = std::is_same_v<std::remove_cvref_t<F>, attributes>;
 
-/// How a goroutine on `where` is launched.
-struct launch_on_host {
+/// What spawn returns: the handle on the first argument that is a function.
+template <class F, class... Args>
+struct spawned {
+  using type = join_handle<spawn_result<F, Args...>>;
+};
+template <class How, class F, class... Args>
+requires(!not_runtime<How> || is_on_host<How> || is_attributes<How>) struct spawned<How, F, Args...>
+    : spawned<F, Args...> {
+};
+
+/// The attributes of go(how, also, f).
+constexpr attributes merged(const attributes& how, attributes also) noexcept {
+  also.runtime = also.runtime != nullptr ? also.runtime : how.runtime;
+  also.on_host = also.on_host || how.on_host;
+  return also;
+}
+
+/// The thread that a goroutine is bound to: null unless it is to run on_host, and in a bubble, where any
+/// thread runs it. std::system_error if there is no memory.
+host_thread* host_for_start(runtime_scheduler& scheduler, const attributes& how);
+
+/// How a goroutine is launched: on `where` only, if that is not null.
+struct launch_where {
   const void* caller;
   host_thread* where;
+  std::uint8_t flags;
   THRUM_INLINE void operator()(fresh_goroutine& fresh) const noexcept {
-    fresh.launch_on(caller, where);
+    if (where == nullptr) [[likely]] {
+      fresh.launch(caller, flags);
+    } else {
+      fresh.launch_on(caller, *where);
+    }
   }
 };
 
@@ -88,22 +112,23 @@ THRUM_INLINE auto start_as_host_call(host_thread* where, F&& f, Start start) {
   }
 }
 
-/// As start_task, on `where` only, if that is not null.
-template <class How = no_attributes, class F, class... Args>
-THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
-                                  F&& f, Args&&... args) {
-  const launch_on_host launch_it{caller_address(), where};
+/// As start_task, with attributes, on `where` only, if that is not null.
+template <class F, class... Args>
+THRUM_NOINLINE void start_task_on(host_thread* where, runtime_scheduler& scheduler,
+                                  const attributes& how, F&& f, Args&&... args) {
+  const launch_where launch_it{caller_address(), where, initial_flags(how.priority)};
   start_as_host_call<F, Args...>(where, std::forward<F>(f), [&](auto&& call) {
     start_launched(scheduler, how, launch_it, std::forward<decltype(call)>(call),
                    std::forward<Args>(args)...);
   });
 }
 
-/// As spawn_task, on `where` only, if that is not null.
-template <class How = no_attributes, class F, class... Args>
-THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler, const How& how,
-                                  F&& f, Args&&... args) -> join_handle<spawn_result<F, Args...>> {
-  const launch_on_host launch_it{caller_address(), where};
+/// As spawn_task, with attributes, on `where` only, if that is not null.
+template <class F, class... Args>
+THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& scheduler,
+                                  const attributes& how, F&& f, Args&&... args)
+    -> join_handle<spawn_result<F, Args...>> {
+  const launch_where launch_it{caller_address(), where, initial_flags(how.priority)};
   return start_as_host_call<F, Args...>(where, std::forward<F>(f), [&](auto&& call) {
     return spawn_launched(scheduler, how, launch_it, std::forward<decltype(call)>(call),
                           std::forward<Args>(args)...);
@@ -120,8 +145,8 @@ THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& schedul
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
-THRUM_OUT_OF_LINE host_thread* host_for_start(runtime_scheduler& scheduler) {
-  if (scheduler.clock.is_virtual()) {
+THRUM_OUT_OF_LINE host_thread* host_for_start(runtime_scheduler& scheduler, const attributes& how) {
+  if (!how.on_host || scheduler.clock.is_virtual()) {
     return nullptr;
   }
   host_thread* const first = first_host(scheduler);

@@ -47,6 +47,9 @@ struct runtime_role {
   sched::virtual_clock* clock = nullptr;
 };
 
+/// usage_error: `operation` needs a runtime. No advice: to use run() or the runtime's operation.
+[[noreturn]] [[gnu::cold]] void throw_outside(const char* operation, const char* advice);
+
 }  // namespace go_detail
 
 /// Goroutines and the threads that run them. Several may live in one process; each has its own
@@ -71,60 +74,50 @@ class runtime {
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
-  /// Starts a goroutine that runs f(args...); both are moved or copied as std::thread does.
-  /// std::system_error if there is no memory for its stack; usage_error once the runtime is
-  /// stopped.
-  template <go_detail::not_attributes F, class... Args>
-  THRUM_INLINE void go(F&& f, Args&&... args) {
-    must_accept("runtime::go: the runtime is stopped");
-    go_detail::start_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
-  }
+  /// Starts a goroutine that runs f(args...); both are moved or copied as std::thread does. f may come
+  /// behind on_host and attributes: go(on_host, f), go({.name = "loader"}, f), go(on_host, how, f).
+  /// std::system_error if there is no memory for its stack; usage_error once the runtime is stopped, and if
+  /// the attributes name another runtime.
   template <class F, class... Args>
-  THRUM_INLINE void go(const attributes& how, F&& f, Args&&... args) {
-    must_accept("runtime::go: the runtime is stopped");
-    go_detail::start_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
+  THRUM_INLINE void go(F&& f, Args&&... args) {
+    if constexpr (go_detail::is_on_host<F>) {
+      go(attributes(f), std::forward<Args>(args)...);
+    } else {
+      must_accept("runtime::go: the runtime is stopped");
+      go_detail::start_task(*scheduler_, std::forward<F>(f), std::forward<Args>(args)...);
+    }
+  }
+  template <class F = attributes, class... Args>
+  THRUM_INLINE void go(attributes how, F&& f, Args&&... args) {
+    if constexpr (go_detail::is_attributes<F>) {
+      go(go_detail::merged(how, f), std::forward<Args>(args)...);
+    } else {
+      must_accept("runtime::go: the runtime is stopped", how);
+      go_detail::start_task_on(go_detail::host_for_start(*scheduler_, how), *scheduler_, how,
+                               std::forward<F>(f), std::forward<Args>(args)...);
+    }
   }
 
   /// As go, and keeps the result for join().
-  template <go_detail::not_attributes F, class... Args>
-  THRUM_INLINE auto spawn(F&& f, Args&&... args)
-      -> join_handle<go_detail::spawn_result<F, Args...>> {
-    must_accept("runtime::spawn: the runtime is stopped");
-    return go_detail::spawn_task(*scheduler_, {}, std::forward<F>(f), std::forward<Args>(args)...);
-  }
   template <class F, class... Args>
-  THRUM_INLINE auto spawn(const attributes& how, F&& f, Args&&... args)
-      -> join_handle<go_detail::spawn_result<F, Args...>> {
-    must_accept("runtime::spawn: the runtime is stopped");
-    return go_detail::spawn_task(*scheduler_, how, std::forward<F>(f), std::forward<Args>(args)...);
+  THRUM_INLINE auto spawn(F&& f, Args&&... args) -> typename go_detail::spawned<F, Args...>::type {
+    if constexpr (go_detail::is_on_host<F>) {
+      return spawn(attributes(f), std::forward<Args>(args)...);
+    } else {
+      must_accept("runtime::spawn: the runtime is stopped");
+      return go_detail::spawn_task(*scheduler_, std::forward<F>(f), std::forward<Args>(args)...);
+    }
   }
-
-  /// As go and spawn, on the host's thread only: see on_host.
-  template <go_detail::not_attributes F, class... Args>
-  THRUM_INLINE void go(on_host_t, F&& f, Args&&... args) {
-    must_accept("runtime::go: the runtime is stopped");
-    go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
-                             std::forward<F>(f), std::forward<Args>(args)...);
-  }
-  template <class F, class... Args>
-  THRUM_INLINE void go(on_host_t, const attributes& how, F&& f, Args&&... args) {
-    must_accept("runtime::go: the runtime is stopped");
-    go_detail::start_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, how,
-                             std::forward<F>(f), std::forward<Args>(args)...);
-  }
-  template <go_detail::not_attributes F, class... Args>
-  THRUM_INLINE auto spawn(on_host_t, F&& f, Args&&... args)
-      -> join_handle<go_detail::spawn_result<F, Args...>> {
-    must_accept("runtime::spawn: the runtime is stopped");
-    return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, {},
-                                    std::forward<F>(f), std::forward<Args>(args)...);
-  }
-  template <class F, class... Args>
-  THRUM_INLINE auto spawn(on_host_t, const attributes& how, F&& f, Args&&... args)
-      -> join_handle<go_detail::spawn_result<F, Args...>> {
-    must_accept("runtime::spawn: the runtime is stopped");
-    return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_), *scheduler_, how,
-                                    std::forward<F>(f), std::forward<Args>(args)...);
+  template <class F = attributes, class... Args>
+  THRUM_INLINE auto spawn(attributes how, F&& f, Args&&... args) ->
+      typename go_detail::spawned<F, Args...>::type {
+    if constexpr (go_detail::is_attributes<F>) {
+      return spawn(go_detail::merged(how, f), std::forward<Args>(args)...);
+    } else {
+      must_accept("runtime::spawn: the runtime is stopped", how);
+      return go_detail::spawn_task_on(go_detail::host_for_start(*scheduler_, how), *scheduler_, how,
+                                      std::forward<F>(f), std::forward<Args>(args)...);
+    }
   }
 
   // ---- in the main loop of a host ----
@@ -155,6 +148,9 @@ class runtime {
 
   /// Runs goroutines until none is ready.
   std::size_t run_until_idle();
+
+  /// So `{.name = "loader"}` may follow a runtime: go(runtime, {.name = "loader"}, f).
+  operator attributes() noexcept { return {.runtime = this}; }
 
   /// Runs f as a goroutine and waits for it: returns what it returns, throws what it throws.
   template <class F>
@@ -200,8 +196,8 @@ class runtime {
   /// block_on for run(). For the library.
   template <class F>
   THRUM_INLINE auto run_main(F&& f) -> go_detail::task_result<F> {
-    return go_detail::spawn_task_on(host_of_main(), *scheduler_,
-                                    attributes{.stack_size = main_stack_size()}, std::forward<F>(f))
+    return go_detail::spawn_task_on(host_of_main(), *scheduler_, {.stack_size = main_stack_size()},
+                                    std::forward<F>(f))
         .join();
   }
 
@@ -227,6 +223,13 @@ class runtime {
     if (scheduler_->ending.has_begun() && current() != this) [[unlikely]] {
       base::throw_usage(message);
     }
+  }
+  void must_accept(const char* message, const attributes& how) const {
+    if (how.runtime != nullptr && how.runtime != this) [[unlikely]] {
+      base::throw_usage(
+          "runtime::go, runtime::spawn: attributes::runtime names another runtime; use thrum::go");
+    }
+    must_accept(message);
   }
 
   const options settings_;

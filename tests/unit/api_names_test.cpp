@@ -141,6 +141,13 @@ GIVES(void, thrum::go([](int&&, const move_only&) {}, 1, move_only(2)));
 GIVES(void, thrum::go(
                 thrum::attributes{.stack_size = 65'536, .name = "loader"}, [](int) {}, 1));
 GIVES(void, thrum::go(thrum::attributes{.priority = thrum::priority::background}, [] {}));
+GIVES(void, thrum::go({.runtime = thrum::runtime::current(), .on_host = true}, [] {}));
+GIVES(void, thrum::go(
+                thrum::on_host, [](int) {}, 1));
+GIVES(void, thrum::go(thrum::on_host, declval<const thrum::attributes&>(), [] {}));
+GIVES(void, thrum::go(*thrum::runtime::current(), thrum::on_host, [] {}));
+GIVES(thrum::join_handle<int>,
+      thrum::spawn(*thrum::runtime::current(), declval<thrum::attributes&>(), [] { return 1; }));
 GIVES(thrum::join_handle<int>,
       thrum::runtime::current()->spawn(
           thrum::attributes{.name = "loader"}, [](int i) { return i; }, 1));

@@ -286,6 +286,25 @@ TEST_CASE("attributes in any form name a goroutine that runtime::go starts") {
   CHECK(seen.recv() == "elsewhere?");
 }
 
+TEST_CASE("attributes name the runtime on which go and spawn start a goroutine") {
+  thrum::runtime where;
+  thrum::chan<thrum::runtime*> seen(1);
+  const auto here = [] { return thrum::runtime::current(); };
+  thrum::go({.name = "told", .runtime = &where}, [=] { seen.send(here()); });
+  CHECK(seen.recv() == &where);
+  CHECK(thrum::spawn({.runtime = &where}, here).join() == &where);
+  CHECK(where.spawn({.runtime = &where}, here).join() == &where);
+  with_runtime([&] { CHECK(thrum::spawn({.runtime = &where}, here).join() == &where); });
+}
+
+TEST_CASE("a runtime refuses attributes that name another one") {
+  thrum::runtime where;
+  thrum::runtime other;
+  const std::string says = "runtime::go, runtime::spawn: attributes::runtime names another";
+  CHECK(is_usage_error(says, [&] { where.go({.runtime = &other}, [] {}); }));
+  CHECK(is_usage_error(says, [&] { (void)where.spawn({.runtime = &other}, [] {}); }));
+}
+
 TEST_CASE("attributes in any form name a goroutine that runtime::spawn starts") {
   thrum::runtime where;
   const auto name = [](const std::string& more) {

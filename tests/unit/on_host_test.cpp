@@ -116,6 +116,22 @@ TEST_CASE("what a function throws that is called on the host is thrown by join")
   CHECK_THROWS_WITH(called.join(), "there");
 }
 
+TEST_CASE("attributes bind a goroutine to the host as on_host does") {
+  thrum::runtime runtime(with_procs(1));
+  const auto thread = [] { return std::this_thread::get_id(); };
+  auto by_member = runtime.spawn({.on_host = true}, thread);
+  auto by_name = thrum::spawn({.runtime = &runtime, .on_host = true}, thread);
+  auto merged = thrum::spawn(runtime, thrum::on_host, thrum::attributes{.name = "both"}, thread);
+  auto inside = runtime.spawn([&] { return thrum::spawn({.on_host = true}, thread).join(); });
+  while (!inside.done()) {
+    runtime.run_for(1ms);
+  }
+  CHECK(by_member.join() == thread());
+  CHECK(by_name.join() == thread());
+  CHECK(merged.join() == thread());
+  CHECK(inside.join() == thread());
+}
+
 TEST_CASE("go(on_host) takes attributes and arguments as go does") {
   std::string name;
   int sum = 0;

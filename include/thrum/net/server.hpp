@@ -110,8 +110,8 @@ class server {
   }
   template <go_detail::not_runtime Handler>
   void serve(Handler&& handler, std::error_code& error) {
-    static_cast<void>(go_detail::own_scheduler(
-        "server::serve: called outside of a runtime; name one: serve(runtime, handler)"));
+    static_cast<void>(
+        go_detail::own_scheduler("server::serve", "name one: serve(runtime, handler)"));
     accept_all([](auto&& task) { thrum::go(std::forward<decltype(task)>(task)); },
                std::forward<Handler>(handler), error);
   }
@@ -134,8 +134,8 @@ class server {
   template <go_detail::not_runtime Handler, stop_condition Stop,
             std::same_as<std::error_code>... Error>
   void serve(Handler&& handler, const Stop& stop, Error&... error) {
-    static_cast<void>(go_detail::own_scheduler(
-        "server::serve: called outside of a runtime; name one: serve(runtime, handler)"));
+    static_cast<void>(
+        go_detail::own_scheduler("server::serve", "name one: serve(runtime, handler)"));
     const visit here(*this);
     latch has_served(1);
     const auto stopping = thrum::spawn([&] { request_stop_at(stop, has_served); });

@@ -117,18 +117,17 @@ class wait_group {
   /// add(1), starts f(args...) as a goroutine of the current runtime, and done() when it ends, also
   /// by goroutine_exit; not when an exception leaves it, which is a panic. What is kept of f and the
   /// arguments, and the goroutine's own values (goroutine_local), are destroyed before done(): they must
-  /// neither be what keeps the group alive, nor wait for it.
-  template <go_detail::not_runtime F, class... Args>
-  void go(F&& f, Args&&... args) {
-    start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
-          std::forward<F>(f), std::forward<Args>(args)...);
-  }
-
-  /// go(f, args...) on the runtime `where`, from any thread.
+  /// neither be what keeps the group alive, nor wait for it. go(where, f, args...) starts it on the runtime
+  /// `where`, from any thread.
   template <class F, class... Args>
-  void go(runtime& where, F&& f, Args&&... args) {
-    start([&where](auto&&... task) { where.go(std::forward<decltype(task)>(task)...); },
-          std::forward<F>(f), std::forward<Args>(args)...);
+  void go(F&& f, Args&&... args) {
+    if constexpr (go_detail::not_runtime<F>) {
+      start([](auto&&... task) { thrum::go(std::forward<decltype(task)>(task)...); },
+            std::forward<F>(f), std::forward<Args>(args)...);
+    } else {
+      start([&f](auto&&... task) { f.go(std::forward<decltype(task)>(task)...); },
+            std::forward<Args>(args)...);
+    }
   }
 
  private:

@@ -180,7 +180,7 @@ class func_timer_of final : public func_timer {
     auto* const self = static_cast<func_timer_of*>(timer);
     THRUM_TRY {
       // FT2: the goroutine has the entry's reference, and its end is after the heap's last look.
-      go_detail::start_task(self->scheduler_, {},
+      go_detail::start_task(self->scheduler_,
                             [held = reference(self)] { std::invoke(held.of->function_); });
     }
     THRUM_CATCH_ALL {
@@ -291,7 +291,7 @@ template <class Rep, class Period, class F>
 timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
   runtime* const own = runtime::current();
   if (own == nullptr) {
-    base::throw_usage("after_func: called outside of a runtime; name one before the time");
+    go_detail::throw_outside("after_func", "name one before the time");
   }
   return after_func(*own, time, std::forward<F>(f));
 }

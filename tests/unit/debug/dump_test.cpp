@@ -140,11 +140,11 @@ TEST_CASE("a thread outside of the only runtime gets its figures") {
 
 TEST_CASE("stats outside of a runtime is an error of use if there is none or more than one") {
   CHECK(support::usage_message([] { thrum::stats(); }) ==
-        "stats: called outside of a runtime, and there is none");
+        "stats: called outside of a runtime; the process has none");
   thrum::runtime first;
   thrum::runtime second;
   CHECK(support::usage_message([] { thrum::stats(); }) ==
-        "stats: called outside of a runtime, and there are several; use runtime::stats of one");
+        "stats: called outside of a runtime; the process has several: use runtime::stats of one");
 }
 
 TEST_CASE("runtimes that come and go beside a watchdog's dumps are destroyed in peace") {

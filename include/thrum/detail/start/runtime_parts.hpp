@@ -44,6 +44,21 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
+namespace go_detail {
+
+THRUM_COLD THRUM_OUT_OF_LINE void throw_outside(const char* operation, const char* advice) {
+  std::string text(operation);
+  text.append(": called outside of a runtime; ");
+  if (advice != nullptr) {
+    text.append(advice);
+  } else {
+    text.append("use thrum::run, or runtime::").append(operation).append(" from a foreign thread");
+  }
+  base::throw_usage(text.c_str());
+}
+
+}  // namespace go_detail
+
 THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   if (sched::traits::has_shadow_stack()) {
     base::throw_system(
@@ -409,11 +424,10 @@ THRUM_OUT_OF_LINE stats_snapshot stats() {
     }
   });
   if (found == 0) {
-    base::throw_usage("stats: called outside of a runtime, and there is none");
+    go_detail::throw_outside("stats", "the process has none");
   }
   if (found != 1) {
-    base::throw_usage(
-        "stats: called outside of a runtime, and there are several; use runtime::stats of one");
+    go_detail::throw_outside("stats", "the process has several: use runtime::stats of one");
   }
   return result;
 }

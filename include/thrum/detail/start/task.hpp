@@ -12,7 +12,6 @@
 #include <thrum/join_handle.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -218,16 +217,12 @@ THRUM_INLINE const void* caller_address() noexcept { return __builtin_return_add
 struct no_attributes {
   static constexpr std::size_t stack_size = 0;
   static constexpr std::string_view name = {};
-  static constexpr thrum::priority priority = thrum::priority::normal;
 };
 
 /// How a goroutine is launched on any P.
 struct launch_anywhere {
   const void* caller;
-  std::uint8_t flags;
-  THRUM_INLINE void operator()(fresh_goroutine& fresh) const noexcept {
-    fresh.launch(caller, flags);
-  }
+  THRUM_INLINE void operator()(fresh_goroutine& fresh) const noexcept { fresh.launch(caller, 0); }
 };
 
 /// What a goroutine with such a task is made for.
@@ -249,11 +244,10 @@ THRUM_INLINE void start_launched(runtime_scheduler& scheduler, const How& how, L
   }
 }
 
-template <class How = no_attributes, class F, class... Args>
-THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, const How& how, F&& f,
-                               Args&&... args) {
-  start_launched(scheduler, how, launch_anywhere{caller_address(), initial_flags(how.priority)},
-                 std::forward<F>(f), std::forward<Args>(args)...);
+template <class F, class... Args>
+THRUM_NOINLINE void start_task(runtime_scheduler& scheduler, F&& f, Args&&... args) {
+  start_launched(scheduler, no_attributes(), launch_anywhere{caller_address()}, std::forward<F>(f),
+                 std::forward<Args>(args)...);
 }
 
 /// spawn of what gets no other arguments than these.
@@ -290,11 +284,10 @@ THRUM_INLINE auto spawn_launched(runtime_scheduler& scheduler, const How& how, L
   }
 }
 
-template <class How = no_attributes, class F, class... Args>
-THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, const How& how, F&& f, Args&&... args)
+template <class F, class... Args>
+THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, F&& f, Args&&... args)
     -> join_handle<spawn_result<F, Args...>> {
-  return spawn_launched(scheduler, how,
-                        launch_anywhere{caller_address(), initial_flags(how.priority)},
+  return spawn_launched(scheduler, no_attributes(), launch_anywhere{caller_address()},
                         std::forward<F>(f), std::forward<Args>(args)...);
 }
 

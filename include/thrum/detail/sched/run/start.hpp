@@ -272,8 +272,8 @@ class fresh_goroutine {
 
   /// Lets it run. `caller` is where it was started, for reports.
   void launch(const void* caller, std::uint8_t flags) noexcept;
-  /// Lets it run on the host's thread `where` only; on any if that is null.
-  void launch_on(const void* caller, host_thread* where) noexcept;
+  /// Lets it run on the host's thread `where` only.
+  void launch_on(const void* caller, host_thread& where) noexcept;
 
  private:
   // Given what they need, rather than the object, which can so be kept in registers.
@@ -352,14 +352,10 @@ THRUM_INLINE void fresh_goroutine::launch(const void* caller, std::uint8_t flags
   sched::launch(scheduler_, m_, g, flags);
 }
 
-THRUM_COLD inline void fresh_goroutine::launch_on(const void* caller, host_thread* where) noexcept {
-  if (where == nullptr) {
-    launch(caller, 0);
-    return;
-  }
+THRUM_COLD inline void fresh_goroutine::launch_on(const void* caller, host_thread& where) noexcept {
   goroutine& g = *std::exchange(g_, nullptr);
   g.started_at = caller;
-  sched::launch_on(*where, scheduler_, m_, g);
+  sched::launch_on(where, scheduler_, m_, g);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
