@@ -6,6 +6,7 @@
 All of them are compiled as one source file, each in a namespace of its own, since most of the time is that of
 the headers; each is run as a process of its own. A block whose first line is `// needs: NAME` is a source file of its
 own, compiled if pkg-config knows the library of that name (or the compiler OpenMP), and left out with a line if not.
+A block whose first line is `// NAME.hpp` is a header, which the page's other blocks include by that name.
 
   CXX=g++ code_blocks.py
 """
@@ -19,6 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.M | re.S)
+HEADER = re.compile(r"// (\w+\.hpp)")
 
 
 def blocks():
@@ -65,9 +67,9 @@ def options_of(library):
 
 
 def failure(name, command):
-    """1 if the program does not end with 0."""
+    """1 if the program does not end with 0. What it writes goes with its folder."""
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=command[0].parent)
         said, status = run.stdout + run.stderr, run.returncode
     except subprocess.TimeoutExpired:
         said, status = "", "did not end"
@@ -77,8 +79,11 @@ def failure(name, command):
 
 
 def main():
-    includes, source, names, alone = [], [], [], []
+    includes, source, names, alone, headers = [], [], [], [], {}
     for where, line, body in blocks():
+        if is_header := HEADER.fullmatch(body[0]):
+            headers[is_header[1]] = f'#line {line} "{where}"\n' + "\n".join(body) + "\n"
+            continue
         if body[0].startswith("// needs: "):
             alone.append((f"{where}:{line}", body[0].removeprefix("// needs: "), f'#line {line} "{where}"\n' + "\n".join(body)))
             continue
@@ -93,6 +98,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "code_blocks"
         text = program.with_suffix(".cpp")
+        for name, header in headers.items():
+            text.with_name(name).write_text(header)
         text.write_text("\n".join(source) + "\n")
         if not compiles(text, program):
             sys.exit("code_blocks: they do not compile")
