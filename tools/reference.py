@@ -7,6 +7,9 @@ Public is what <thrum.hpp>, and the public headers beside it, declare in `thrum`
 `net`, `io` and `testing` within. A class shows its public members, and those of its bases that are private to the library (`class chan : public chan_detail::sending<...>`). One comment
 may serve several declarations that follow each other without an empty line. tools/docs.py makes it a part of the site.
 
+A class has a synopsis, an example, and a heading for each member. The example is the paragraph of docs/examples.md that names
+the class, or the shortest program of README and docs/ that does.
+
   reference.py FOLDER     writes the pages
   reference.py --names    the names, one a line
 """
@@ -14,6 +17,7 @@ import bisect
 import pathlib
 import re
 import sys
+import textwrap
 
 import house
 import syntax_tree
@@ -32,6 +36,17 @@ PAGES = {  # page: (title, what its headers are called, from include/thrum)
     "goroutines": ("Start and stop, goroutines", r""),
 }
 
+FIRST = {  # page: what a reader meets first, in this order; the rest follows by name
+    "goroutines": "run go spawn join_handle this_goroutine::* attributes priority options runtime blocking thread_lock goroutine_local",
+    "channels": "make_chan chan send_chan recv_chan recv_status select on_recv on_send on_timeout on_deadline on_done otherwise",
+    "sync": "wait_group task_group parallel_for parallel_reduce fork_join mutex condition_variable shared_mutex",
+    "time": "sleep_for sleep_until context after after_func timer ticker",
+    "net": "net::dial net::conn net::listener net::server net::server::session net::endpoint net::resolve net::udp_socket",
+    "io": "io::read_file io::write_file io::file io::buffered_reader io::buffered_writer io::copy io::exec io::process io::pipe",
+    "testing": "testing::bubble testing::now testing::wait testing::seed testing::fake_net",
+}
+OPERATORS = {"=": "-is", "*": "-star", "-": "-minus", ">": "-more", "<": "-less", "[": "-at", "(": "-call", "+": "-plus", "!": "-not"}
+NO_EXAMPLE = re.compile(r"\w*_category_type|recv_result|stream_reading|stream_writing|usage_error|descriptor|pipe_end|\w*_t")
 
 # Neither in <thrum.hpp> nor in <thrum/implementation.hpp>, which holds the other public headers: what each wants.
 BESIDE = {"thrum/net/tls.hpp": "openssl/ssl.h", "thrum/testing/fake_net.hpp": "thrum/testing/fake_net.hpp"}
@@ -65,20 +80,32 @@ class Source:
         return [match[1] for line in self.lines[first:last + 1] if (match := re.search(r"///< ?(.*)", line))]
 
 
+def without_private(text):
+    """A declaration without what only the library has a name for: constraints, defaults, return types."""
+    text = re.sub(r"\bgo_detail::(?:spawn_result|task_result)<F(, Args\.\.\.)?>", r"std::invoke_result_t<F\1>", text)
+    text = re.sub(r"(?<=[<,] )\b\w+_detail::\w+(?:<[^<>]*>)? (?=\w+[,>])|(?<=<)\w+_detail::\w+(?:<[^<>]*>)? (?=\w+[,>])", "class ", text)
+    text = re.sub(r"(class \w+) = \w+_detail::\w+", r"\1 = default_type", text)
+    text = re.sub(r" requires ?\((?:[^()]|\([^()]*\))*_detail::(?:[^()]|\([^()]*\))*\)", "", text)
+    text = re.sub(r" requires [^()]*_detail::(?:[^(),;]|\([^()]*\))*?(?= [\w:]+[ &(*])", "", text)
+    return re.sub(r"\b(?:\w+_detail|os|base)::", "", text)
+
+
 def head(text):
     """A declaration without its body."""
     text = re.sub(r"//[^\n]*", "", text)
     depth = 0
     for at, c in enumerate(text):
         depth += (c in "([") - (c in ")]")
-        if depth == 0 and (c in "{;" or (c == ":" and re.search(r"\)[\w\s]*$", text[:at]) and text[at + 1:at + 2] == " ")):
+        is_value = c == "{" and re.match(r"(?!\s*template\b)[^()]* = ", text[:at], re.S)  # of a field
+        if depth == 0 and not is_value and (c in "{;" or (c == ":" and re.search(r"\)[\w\s]*$", text[:at]) and text[at + 1:at + 2] == " ")):
             text = text[:at]
             break
     text = re.sub(r"#[^\n]*\n", "", text)
     text = re.sub(r"\[\[(?!nodiscard|noreturn).*?\]\] ?|\bTHRUM_[A-Z_]+\b ?|^\s*(?:inline|friend|explicit\(false\)) ", "", text)
     text = re.sub(r"\[\[nodiscard\(.*?\)\]\]", "[[nodiscard]]", " ".join(text.split())).rstrip(" =")
     # Bases that are private to the library: their members are shown as the class's own.
-    return re.sub(r"^((?:template <.*?> )?(?:class|struct) [\w:]+) : .*_detail::.*", r"\1", text)
+    text = re.sub(r"^((?:template <.*?> )?(?:class|struct) [\w:]+) : .*_detail::.*", r"\1", text)
+    return without_private(text.replace("( ", "("))
 
 
 class Reference:
@@ -90,6 +117,7 @@ class Reference:
         self.sources = {}
         self.entries = {}  # qualified name: [(declarations, comment, members)]
         self.where = {}  # qualified name: header, from include/thrum
+        self.labels = {}  # a member's declaration: its heading
         self.before = (None, 0, [])  # header, last line and comment of the declaration before
         for cursor in self.tree.unit.cursor.get_children():
             if cursor.kind == self.kinds.NAMESPACE and cursor.spelling == "thrum":
@@ -131,7 +159,11 @@ class Reference:
                                k.TYPE_ALIAS_DECL, k.TYPE_ALIAS_TEMPLATE_DECL, k.VAR_DECL, k.CONCEPT_DECL):
             return
         if cursor.semantic_parent is not None and cursor.semantic_parent.kind != k.NAMESPACE:
-            return  # the definition of a member
+            of = cursor.semantic_parent.spelling  # the definition of a member
+            if (cursor.kind not in (k.CLASS_DECL, k.STRUCT_DECL) or cursor.access_specifier.name != "PUBLIC"
+                    or "::".join((*path, of)) not in self.entries):
+                return
+            path = (*path, of)
         self.add(cursor, path)
 
     def add(self, cursor, path):
@@ -153,7 +185,7 @@ class Reference:
         members = self.members(cursor, set()) if is_class else self.enumerators(cursor, source) if cursor.kind == k.ENUM_DECL else []
         known = self.entries.setdefault(name, [])
         self.where.setdefault(name, header)
-        if any(text in declarations for declarations, _, _ in known):
+        if any(text in declarations for declarations, _, _ in known) or "attributes_last" in text:
             return
         if together and known and (not comment or comment == known[-1][1]):
             known[-1][0].append(text)
@@ -196,8 +228,17 @@ class Reference:
                 rf"\b(?:{re.escape(cursor.spelling)}|operator=)\((?:const )?{re.escape(cursor.spelling)}(?:<[^()]*>)?(?: ?&&?) ?\w*\)", text)
             if own or re.search(r"operator ?(?:==|!=|<=>)", text) or (not comment and not (together and found)):
                 continue
-            if re.search(r"^For the library|Programs have no need of it", " ".join(comment)):
+            if re.search(r"^For the library|Programs have no need of|^Says of a value that is none", " ".join(comment)):
                 continue
+            if re.search(r"\bsched::|= delete$|^void fail\(|\btake_inside\(", text) or (
+                    "io_result " in text and cursor.spelling != "descriptor"):
+                continue
+            if child.kind in (k.CLASS_DECL, k.STRUCT_DECL) and not child.is_definition():
+                continue  # it has an entry of its own
+            if child.kind in (k.CLASS_DECL, k.STRUCT_DECL) and (inner := self.members(child, seen)):
+                text += "".join([" {\n", *(f"  {each};\n" for texts, _ in inner for each in texts), "}"])
+            is_constructor = child.kind == k.CONSTRUCTOR or child.spelling.split("<")[0] == cursor.spelling
+            self.labels.setdefault(text, "constructor" if is_constructor else child.spelling.split("<")[0])
             if not comment and found:
                 found[-1][0].append(text)
             else:
@@ -208,8 +249,11 @@ class Reference:
         """The members of a private base under the name of the class."""
         found = []
         for declarations, comment in self.members(base, seen):
-            kept = [re.sub(rf"\b{base.spelling}\(", f"{name}(", each) for each in declarations
-                    if not re.search(r"adopt_reference|operator=\(|core_type", each)]
+            kept = []
+            for each in declarations:
+                if not re.search(r"adopt_reference|operator=\(|core_type", each):
+                    kept.append(re.sub(rf"\b{base.spelling}\(", f"{name}(", each))
+                    self.labels.setdefault(kept[-1], self.labels[each])
             if kept:
                 found.append((kept, comment))
         return found
@@ -241,7 +285,8 @@ def plain(words):
 def prose(lines):
     """A comment as Markdown: what is indented, or ends with a semicolon, is code; angle brackets and stars are themselves."""
     out, code = [], False
-    for line in lines:
+    text = re.sub(r"\s*Needs\s+<thrum/detail/[^>]*>,\s+which\s+<thrum.hpp>\s+includes\.", "", "\n".join(lines))
+    for line in text.split("\n"):
         indented = line.startswith("  ")
         if indented != code:
             out += ["```text"] if indented else ["```", ""]
@@ -255,35 +300,145 @@ def page_of(header):
 
 
 def anchor(name):
-    return re.sub(r"\W+", "-", name).lower()
+    return re.sub(r"\W+", "-", name).strip("-").lower()
+
+
+def public_headers():
+    """The public header that reaches each private one soonest, and those in <thrum.hpp>; all from include/thrum."""
+    asks = {}
+    for path in include.rglob("*.hpp"):
+        bodies = set(house.lines_of_bodies(path.read_text()))
+        lines = [line for i, line in enumerate(path.read_text().split("\n")) if i not in bodies]
+        asks[path.relative_to(include).as_posix()] = re.findall(r"^#include <thrum/(.*)>", "\n".join(lines), re.M)
+    asks.pop("implementation.hpp")
+    nearest = {}
+    for public in sorted((each for each in asks if not each.startswith("detail/")), key=lambda each: (each.count("/"), each)):
+        reached, level = {public}, [public]
+        for distance in range(99):
+            for each in level:
+                if each not in nearest or nearest[each][0] > distance:
+                    nearest[each] = (distance, public)
+            level = sorted({next_one for each in level for next_one in asks.get(each, ())
+                            if next_one.startswith("detail/")} - reached)
+            reached |= set(level)
+            if not level:
+                break
+    umbrella, more = set(), set(re.findall(r"^#include <thrum/(.*)>", (include.parent / "thrum.hpp").read_text(), re.M))
+    while more:
+        umbrella |= more
+        more = {each for known in more for each in asks.get(known, ())} - umbrella
+    return {each: public for each, (_, public) in nearest.items()}, umbrella
+
+
+def folded(declaration):
+    """A declaration, its template's head and its constraint on lines of their own if it is long."""
+    if len(declaration) <= 90 or "\n" in declaration:
+        return declaration + ";"
+    depth, at = 0, declaration.find("<") if declaration.startswith("template <") else -1
+    while at > 0:
+        depth += (declaration[at] == "<") - (declaration[at] == ">" and declaration[at - 1] != "-")
+        at += 1
+        if depth == 0:
+            declaration = declaration[:at] + "\n" + declaration[at:].lstrip()
+            break
+    return declaration.replace(" requires", "\n  requires") + ";"
+
+
+def short(declaration):
+    """A member as the synopsis has it: without the template's head, constraints and attributes."""
+    text = folded(declaration.split(" {\n")[0] + " " * 90)[:-1].rstrip().split("\n")
+    text = text[1] if text[0].startswith("template <") and len(text) > 1 else text[0]
+    text = re.sub(r"^requires ?\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) ?", "", text.strip())
+    return re.sub(r"\[\[\w+\]\] ", "", text.strip()) + ";"
+
+
+def is_class(declaration):
+    return re.match(r"(?:template <.*> )?(?:class|struct) ", declaration)
+
+
+class Examples:
+    """What shows how a class is used, of the programs that the tests compile and run."""
+
+    def __init__(self):
+        self.paragraphs, self.programs = [], []
+        for page in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+            for block in re.findall(r"^```cpp\n(.*?)^```$", page.read_text(), re.M | re.S):
+                if page.name == "examples.md":
+                    body = re.split(r"int main\(\) \{\n(?:  using namespace .*\n)?", block)[1]
+                    body = re.sub(r"^  return thrum::(?:run|testing::bubble)\(.*\n|\n  \}\);\n\}\n\Z", "", body, flags=re.M)
+                    self.paragraphs += body.split("\n\n")
+                elif "int main() {" in block and '#include "' not in block:
+                    self.programs.append(block)
+
+    def of(self, name):
+        uses = re.compile(rf"\bthrum::{name}\b")
+        for each in self.paragraphs:
+            if uses.search(each):
+                return textwrap.dedent(each).strip("\n")
+        return min(filter(uses.search, self.programs), key=len, default="").strip("\n")
+
+
+def entry(name, entries, examples, labels):
+    """A name's part of its page, below the heading."""
+    out = []
+    for declarations, comment, members in entries:
+        out += ["```c++", *map(folded, declarations), "```", "", prose(comment), ""]
+        if is_class(declarations[0]) and members:
+            synopsis = dict.fromkeys(short(each) for inner, _ in members for each in inner)
+            out += ["```c++", re.sub(r"\[\[\w+\]\] ", "", declarations[0]) + " {", *(f"  {each}" for each in synopsis), "};", "```", ""]
+        if is_class(declarations[0]) and (example := examples.of(name)):
+            out += ["Example:", "", "```c++", example, "```", ""]
+        if not is_class(declarations[0]):  # the values of an enumeration
+            if members:
+                out += ["| value | |", "| --- | --- |"]
+                out += [f"| `{inner[0]}` | {prose([' '.join(said)])} |" for inner, said in members] + [""]
+            continue
+        together = {}
+        for inner, said in members:
+            together.setdefault(labels[inner[0]], []).append((inner, said))
+        for member, all_of_it in together.items():
+            sign = "".join(OPERATORS.get(c, c) for c in member)
+            out += [f"### {plain(member)} {{#{anchor(name)}-{anchor(sign)}}}", ""]
+            for inner, said in all_of_it:
+                out += ["```c++", *map(folded, inner), "```", "", prose(said), ""]
+    return out
+
+
+def order(page, names):
+    """The names of a page in the order of use."""
+    first = FIRST[page].split()
+
+    def place(name):
+        known = [i for i, each in enumerate(first) if name == each or each.endswith("*") and name.startswith(each[:-1])]
+        return (known[0] if known else len(first), name.lower())
+    return sorted(names, key=place)
 
 
 def write(folder):
     """The pages into a folder; the names that they have."""
-    reference = Reference()
-    beside = {header.removeprefix("thrum/") for header in BESIDE} | set(re.findall(
-        r"#include <thrum/(\w.*)>", (include / "implementation.hpp").read_text()))
-    texts = {page: [f"# {title}", ""] for page, (title, _) in PAGES.items()}
-    rows = []
-    for name, entries in sorted(reference.entries.items(), key=lambda each: each[0].lower()):
-        header = reference.where[name]
-        page = page_of(header)
-        out = texts[page]
-        # An instance of its own: `net::conn` and `conn` would else be one heading.
-        out += [f"## {name} {{#{anchor(name)}}}", "", f"`#include <thrum/{header}>`" if header in beside else f"`thrum/{header}`", ""]
-        for declarations, comment, members in entries:
-            out += ["```c++", *(each + ";" for each in declarations), "```", "", prose(comment), ""]
-            for inner, said in members:
-                out += ["```c++", *(each + ("" if len(each.split()) == 1 and not each.endswith(")") else ";") for each in inner), "```", "",
-                        prose(said), ""]
-        said = " ".join(entries[0][1])
-        first = re.split(r"(?<=[.:;]) ", said)[0]
-        rows.append(f"| [{name}]({page}.md#{anchor(name)}) | {prose([first])} |")
+    reference, examples = Reference(), Examples()
+    public, umbrella = public_headers()
+    pages = {page: [] for page in FIRST}
+    for name in reference.entries:
+        pages[page_of(reference.where[name])].append(name)
+    index = ["# Reference", "", "Every public name, its declaration, and what the headers say about it. The namespace is `thrum`. A "
+             "synopsis leaves out heads of templates and constraints; the members below it have them. The tests compile and run the "
+             "examples.", ""]
     folder.mkdir(parents=True, exist_ok=True)
-    for page, out in texts.items():
+    for page, names in pages.items():
+        title = PAGES[page][0]
+        out = [f"# {title}", ""]
+        index += [f"## {title}", "", "| name | |", "| --- | --- |"]
+        for name in order(page, names):
+            entries = reference.entries[name]
+            header = public.get(reference.where[name], reference.where[name])
+            # An instance of its own: `net::conn` and `conn` would else be one heading.
+            out += [f"## {name} {{#{anchor(name)}}}", "", f"`#include <thrum/{header}>`"
+                    + (", which is in `<thrum.hpp>`" if header in umbrella else ""), "", *entry(name, entries, examples, reference.labels)]
+            first = re.split(r"(?<=[.:;]) ", " ".join(entries[0][1]))[0]
+            index.append(f"| [{name}]({page}.md#{anchor(name)}) | {prose([first])} |")
+        index.append("")
         (folder / f"{page}.md").write_text("\n".join(out) + "\n")
-    index = ["# Reference", "", "Every public name with its declaration and what the headers say of it, in the namespace `thrum`. Those "
-             "that show an `#include` are not in `<thrum.hpp>`.", "", "| name | |", "| --- | --- |", *rows]
     (folder / "index.md").write_text("\n".join(index) + "\n")
     return sorted(reference.entries)
 

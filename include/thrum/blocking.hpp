@@ -34,7 +34,7 @@ class syscall_scope {
 /// The processor stays with the goroutine if f is short (tens of nanoseconds more than a plain
 /// call) and goes to another thread if it is not, so others keep running. Returns what f returns,
 /// throws what f throws; f runs on the calling thread, the code behind it perhaps on another one.
-/// errno is then what f has left there: see errno.hpp.
+/// errno is then what f has left there.
 /// Inside f the goroutine counts as its thread: what blocks in the library blocks the thread.
 /// On the thread of a host (runtime::poll) the goroutine goes to a thread of its runtime first, unless it is
 /// bound to that host. On a foreign thread, and inside another blocking(), f is just called.

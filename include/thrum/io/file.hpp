@@ -41,7 +41,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
-/// How a file is opened, values joined by `|`: os/file_modes.hpp says what there is.
+/// How a file is opened, values joined by `|`: read, write, read_write, append, create, exclusive, truncate ...
 using os::open_mode;
 
 /// Where seek() counts from: begin, current, end.
@@ -63,7 +63,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
   ~file() = default;
 
   /// Takes over an open descriptor; `name` is for the texts of errors. Its mode, blocking or not,
-  /// stays as it is: see above.
+  /// stays as it is.
   explicit file(native_handle_type fd, std::string name = "a file") : path_(std::move(name)) {
     std::error_code error;
     take_over(fd, false, error);

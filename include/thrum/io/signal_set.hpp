@@ -50,7 +50,8 @@ struct signal_listener;
 /// same signal; each gets it.
 class signal_set {
  public:
-  /// std::system_error if one cannot be caught; usage_error for those that must not be: see above.
+  /// std::system_error if one cannot be caught; usage_error for SIGURG, which the
+  /// runtime uses, and for signals that an instruction raises, SIGSEGV and its like.
   signal_set(std::initializer_list<int> signals);
   explicit signal_set(std::span<const int> signals);
   signal_set(std::initializer_list<int> signals, std::error_code& error);

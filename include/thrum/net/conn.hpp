@@ -62,7 +62,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   conn(io::descriptor socket, bool is_tcp) noexcept
       : socket_(std::move(socket)), short_read_is_all_(is_tcp) {}
 
-  /// One of a network other than the system's: see net/network.hpp.
+  /// For the library: a connection of a network other than the system's, testing::fake_net.
   explicit conn(base::owner<net_detail::other_stream> other) noexcept : other_(std::move(other)) {}
 
   /// Takes over the connected stream socket of another library or process, and makes it

@@ -84,9 +84,10 @@ THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds time
 THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout = {});
 THRUM_OUT_OF_LINE conn dial(const char* text, std::chrono::nanoseconds timeout = {});
 
-/// Connects to one of several endpoints, the one that is connected first: see the head of the file. If all
-/// fail, the error is that of the one that failed first. The timeout is for all of it; its values as for
-/// one endpoint.
+/// Connects to one of several endpoints. They are tried in turn, each 250 ms after the one before
+/// (dial_options::head_start); the first that is connected wins, and the others are ended. If all fail,
+/// the error is that of the one that failed first. The timeout is for all of it; its values as for one
+/// endpoint.
 THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout,
                             std::error_code& error);
 THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout = {});

@@ -55,7 +55,8 @@ enum class address_family : std::uint8_t {
   local,  ///< Unix, by path or abstract name
 };
 
-/// An address to bind or to connect to; see the head of the file for the texts. A value: copied
+/// An address to bind or to connect to, also as a text: "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80",
+/// ":80" (any address), "unix:/run/x.sock", "unix:@name" (an abstract name of Linux). A value: copied
 /// freely, compared, ordered and hashed by what it names. As thread-safe as an int.
 class endpoint {
  public:
@@ -139,7 +140,7 @@ class endpoint {
   /// The IPv4 endpoint that is mapped into this IPv6 one (::ffff:1.2.3.4), else itself.
   [[nodiscard]] endpoint unmapped() const noexcept;
 
-  /// The text, as at the head of the file; empty without address.
+  /// The text, which the constructor reads again; empty without address.
   [[nodiscard]] std::string to_string() const;
 
   /// Compares by family, then address byte by byte, then port, then interface.

@@ -31,7 +31,7 @@ class chan_handle {
   using core_type = chan_core<typename chan_element<T>::type>;
 
   chan_handle() noexcept = default;
-  /// A new channel; see chan.hpp.
+  /// A new channel. Its buffer has room for `capacity` elements; with 0 each send waits for its receiver.
   explicit chan_handle(std::size_t capacity) : core_(core_type::make(capacity)) {}
   chan_handle(adopt_reference, core_type* core) noexcept : core_(core) {}
   chan_handle(const chan_handle& other) noexcept : core_(other.core_) {
