@@ -4,7 +4,7 @@
 """The documentation as a site, in build/site: README and docs/ as they are, and a reference made of the headers.
 
 mkdocs wants all pages in one folder, with links inside of it. So the pages are copied to build/site-pages, README as the first
-page, and each link to a file that is no page (a header, an example) leads to a copy of it. mkdocs then checks every link and
+page, and each link to a file that is no page (a header, an example) leads to a copy of it. Pictures become parts of their pages. mkdocs then checks every link and
 heading, and a warning is an error (mkdocs.yml). docs/names.md must have each name that the headers declare. mkdocs and its
 theme come from Python's package index, into build/mkdocs.
 
@@ -12,12 +12,15 @@ theme come from Python's package index, into build/mkdocs.
   docs.py --pages    only what mkdocs is given
 """
 import pathlib
+import html
+import os
 import re
 import shutil
 import subprocess
 import sys
 
 import check_docs
+import check_version
 import reference
 
 root = pathlib.Path(__file__).resolve().parent.parent
@@ -37,9 +40,16 @@ def place(path):
     return f"files/{name}.txt"  # a browser shows it
 
 
+def inline(match, page):
+    """A picture as a part of the page, so that it follows the page's colours."""
+    picture = (page.parent / match[2]).read_text()
+    return (f'<figure class="picture" role="img" aria-label="{html.escape(match[1])}">\n'
+            + "\n".join(filter(None, picture.split("\n"))) + "\n</figure>")
+
+
 def copy_page(page):
     """The page with its links as the site has them."""
-    text = page.read_text()
+    text = re.sub(r"^!\[(.*)\]\((.*\.svg)\)$", lambda match: inline(match, page), page.read_text(), flags=re.M)
     to = place(page)
     up = "../" * to.count("/")
     moved = {}
@@ -76,6 +86,7 @@ def main():
     shutil.rmtree(PAGES, ignore_errors=True)
     for page in check_docs.pages():
         copy_page(page)
+    shutil.copytree(root / "docs/site", PAGES / "site")
     names = reference.write(PAGES / "reference")
     table = (root / "docs/names.md").read_text()
     missing = [name for name in names if not re.search(rf"\b{name.split('::')[-1]}\b", table)]
@@ -84,7 +95,8 @@ def main():
     if "--pages" in sys.argv[1:]:
         return 0
     # Not --quiet, with which it does not count warnings either.
-    done = subprocess.run([mkdocs(), "build", "--strict", "-f", str(root / "mkdocs.yml")], cwd=root, capture_output=True, text=True)
+    done = subprocess.run([mkdocs(), "build", "--strict", "-f", str(root / "mkdocs.yml")], cwd=root, capture_output=True, text=True,
+                          env={**os.environ, "THRUM_SITE": f"thrum {check_version.version()}"})
     if done.returncode != 0:
         sys.exit(done.stdout + done.stderr + "docs: the site has warnings")
     print(f"docs: {sum(1 for _ in PAGES.rglob('*.md'))} pages, {len(names)} names in the reference: build/site/index.html")

@@ -381,10 +381,12 @@ class Examples:
 def entry(name, entries, examples, labels):
     """A name's part of its page, below the heading."""
     out = []
+    of = name.split("::")[-1]
     for declarations, comment, members in entries:
         out += ["```c++", *map(folded, declarations), "```", "", prose(comment), ""]
         if is_class(declarations[0]) and members:
-            synopsis = dict.fromkeys(short(each) for inner, _ in members for each in inner)
+            declared = [each for inner, _ in members for each in inner]
+            synopsis = dict.fromkeys(map(short, sorted(declared, key=lambda each: labels[each] != "constructor")))
             out += ["```c++", re.sub(r"\[\[\w+\]\] ", "", declarations[0]) + " {", *(f"  {each}" for each in synopsis), "};", "```", ""]
         if is_class(declarations[0]) and (example := examples.of(name)):
             out += ["Example:", "", "```c++", example, "```", ""]
@@ -394,11 +396,15 @@ def entry(name, entries, examples, labels):
                 out += [f"| `{inner[0]}` | {prose([' '.join(said)])} |" for inner, said in members] + [""]
             continue
         together = {}
-        for inner, said in members:
+        known = {each: i for i, (inner, _) in enumerate(members) for each in inner}
+        for i, (inner, said) in enumerate(members):
+            if any(known[each] != i for each in inner):
+                continue  # a base has it, too
             together.setdefault(labels[inner[0]], []).append((inner, said))
-        for member, all_of_it in together.items():
+        for member, all_of_it in sorted(together.items(), key=lambda each: each[0] != "constructor"):
             sign = "".join(OPERATORS.get(c, c) for c in member)
-            out += [f"### {plain(member)} {{#{anchor(name)}-{anchor(sign)}}}", ""]
+            title = of if member == "constructor" else member
+            out += [f"### {plain(f'{of}::{title}')} {{#{anchor(name)}-{anchor(sign)}}}", ""]
             for inner, said in all_of_it:
                 out += ["```c++", *map(folded, inner), "```", "", prose(said), ""]
     return out
@@ -435,7 +441,8 @@ def write(folder):
             # An instance of its own: `net::conn` and `conn` would else be one heading.
             out += [f"## {name} {{#{anchor(name)}}}", "", f"`#include <thrum/{header}>`"
                     + (", which is in `<thrum.hpp>`" if header in umbrella else ""), "", *entry(name, entries, examples, reference.labels)]
-            first = re.split(r"(?<=[.:;]) ", " ".join(entries[0][1]))[0]
+            first = re.split(r"(?<=\.) (?=[A-Z])|(?<=[:;]) ", " ".join(entries[0][1]))[0]
+            first = re.sub(r"[:;]$", ".", first)
             index.append(f"| [{name}]({page}.md#{anchor(name)}) | {prose([first])} |")
         index.append("")
         (folder / f"{page}.md").write_text("\n".join(out) + "\n")
