@@ -145,7 +145,7 @@ def numbers():
     measured = re.search(r"^Measured on (.+)\n(?:.*\n)*?\n(thrum .+)$", text, flags=re.M)
     machine = re.sub(r"\.$", "", re.search(r"^Measured on (.+)$", text, flags=re.M)[1])
     noise = re.search(r"Other programs used ([\d.]+) of the CPUs", text)
-    table = text[text.index("## 2 processors"):text.index("## The work")]
+    table = text[text.index("## 2 processors"):text.index("## The operations")]
     found = dict(re.findall(r"^\| ([^|]+?) \| (.+) \|$", table, flags=re.M))
     out = [f"{machine}; {measured[2].rstrip('.')}."]
     if noise:

@@ -1,57 +1,59 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""What tools/peers.py measured, as text, as Markdown and as drawings. Where thrum is behind is said first."""
+"""What tools/peers.py measured, as text, as Markdown and as drawings. Where thrum is slower comes first."""
 import html
 import math
 import statistics
 
 # Each row: its title, and the work of one operation.
 ROWS = {
-    "spawn_one": ("spawn one, join it", "an empty goroutine is started and waited for, one at a time"),
-    "spawn_1000": ("spawn 1,000", "1,000 empty goroutines are started, then waited for; a goroutine"),
-    "yield_2": ("yield among 2", "two goroutines yield to each other; a yield"),
-    "yield_1000": ("yield among 1,000", "1,000 goroutines, 200 yields each; a yield"),
+    "spawn_one": ("spawn one, join it", "starts an empty goroutine and waits for it, one at a time"),
+    "spawn_1000": ("spawn 1,000", "starts 1,000 empty goroutines, then waits for all; per goroutine"),
+    "yield_2": ("yield among 2", "two goroutines yield to each other; per yield"),
+    "yield_1000": ("yield among 1,000", "1,000 goroutines yield 200 times each; per yield"),
     "yield_1000000": ("yield among 1,000,000",
-                      "a million goroutines, 8 yields each; a yield, with an eighth of a start and an end"),
+                      "a million goroutines yield 8 times each; per yield, with an eighth of a start and an end"),
     "ping_pong": ("ping-pong", "a round trip over two unbuffered channels"),
-    "item_unbuffered": ("unbuffered channel", "one producer, one consumer; an item"),
-    "item_buffered": ("buffered channel (128)", "the same"),
-    "four_to_four_unbuffered": ("4 to 4, unbuffered", "four producers and four consumers of one channel; an item"),
-    "four_to_four_buffered": ("4 to 4, buffered (128)", "the same"),
-    "select_unbuffered": ("select of 2, unbuffered", "two producers, a channel each, one who selects; an item"),
-    "select_buffered": ("select of 2, buffered (128)", "the same"),
+    "item_unbuffered": ("unbuffered channel", "one producer, one consumer; per item"),
+    "item_buffered": ("buffered channel (128)", "one producer, one consumer, a buffer of 128; per item"),
+    "four_to_four_unbuffered": ("4 to 4, unbuffered", "four producers and four consumers of one channel; per item"),
+    "four_to_four_buffered": ("4 to 4, buffered (128)",
+                              "four producers and four consumers of one channel with a buffer of 128; per item"),
+    "select_unbuffered": ("select of 2, unbuffered", "two producers with a channel each, one consumer that selects; per item"),
+    "select_buffered": ("select of 2, buffered (128)",
+                        "two producers with a channel of 128 each, one consumer that selects; per item"),
     "mutex_one": ("mutex, uncontended", "a lock and an unlock"),
-    "mutex_100": ("mutex, 100 contenders", "the same by 100 goroutines around one addition"),
-    "tree": ("tree of spawns", "a binary tree of depth 16, each node a goroutine that waits for two; a node"),
-    "skynet": ("skynet", "a million leaves under nodes of ten children, sums over unbuffered channels; an actor"),
-    "fan_in_64": ("fan-in of 64", "64 producers, one consumer, a buffer of 128; an item"),
-    "sleepers_1000": ("1,000 sleepers", "sleeps of 1 to 100 ms, five each; CPU time a wake"),
-    "sleepers_100000": ("100,000 sleepers", "the same"),
+    "mutex_100": ("mutex, 100 contenders", "100 goroutines lock, add one and unlock; per addition"),
+    "tree": ("tree of spawns", "a binary tree of depth 16: each node is a goroutine that waits for two; per node"),
+    "skynet": ("skynet", "a million leaves under nodes of ten children, sums over unbuffered channels; per actor"),
+    "fan_in_64": ("fan-in of 64", "64 producers, one consumer, a buffer of 128; per item"),
+    "sleepers_1000": ("1,000 sleepers", "1,000 goroutines sleep five times, 1 to 100 ms each; CPU time per wake"),
+    "sleepers_100000": ("100,000 sleepers", "100,000 goroutines sleep five times, 1 to 100 ms each; CPU time per wake"),
     "close_1000000": ("close, 1,000,000 receivers",
-                      "a channel is closed on which a million wait, until all have ended; a receiver"),
-    "fib": ("fib by spawns", "fib(22), one of both parts spawned and joined; a spawn"),
-    "fork_join_fib": ("fork_join fib", "the same by the library's fork-join"),
-    "udp": ("UDP", "64 bytes to another goroutine of the process and back; a round trip"),
-    "unix": ("Unix socket", "the same over a stream"),
-    "pipe": ("pipes", "the same over two"),
-    "file": ("file", "4 KiB are read at a place, of a file that is in memory; a read"),
-    "child": ("child process", "/bin/true is started and waited for, one at a time"),
-    "timer_reset": ("after_func reset", "100,000 timers that are not due are moved, each in its turn; a reset"),
-    "process": ("process", "from the start to the end of a process that runs an empty main; wall time"),
+                      "closes a channel on which a million goroutines wait, until all have ended; per receiver"),
+    "fib": ("fib by spawns", "fib(22): each call spawns one of its two parts and joins it; per spawn"),
+    "fork_join_fib": ("fork_join fib", "fib(22) by the library's fork-join; per fork"),
+    "udp": ("UDP", "64 bytes to another goroutine of the process and back by UDP; per round trip"),
+    "unix": ("Unix socket", "64 bytes to another goroutine and back over a Unix stream socket; per round trip"),
+    "pipe": ("pipes", "64 bytes to another goroutine and back over two pipes; per round trip"),
+    "file": ("file", "reads 4 KiB at an offset of a cached file; per read"),
+    "child": ("child process", "starts /bin/true and waits for it, one at a time"),
+    "timer_reset": ("after_func reset", "moves 100,000 timers that are not due, in turn; per reset"),
+    "process": ("process", "from the start to the end of a process with an empty main; wall time"),
 }
 COLOURS = {"thrum": "#111111", "go": "#0077aa", "boost_fiber": "#cc5500", "tokio": "#8833aa", "tbb": "#228844"}
 NOTES = """\
-- tokio's tasks and oneTBB's have no stack: nothing that they call may wait but by `await`, or at all. tokio is its
-  multi-thread scheduler, on one worker too; its channels hold at least one item, which stands in the rows of
-  unbuffered ones, and have one consumer; its row `close` is the end of a watch channel's sender.
-- Boost.Fiber is round robin on one thread and its work stealing on two; malloc is told to keep the memory of stacks
-  that were freed, without which each start maps one. It has no select; in skynet it has a million fibers alive at once,
-  in 9 GB, and a million of its stacks do not fit otherwise either.
+- Tasks of tokio and oneTBB have no stack. A function that they call can wait only by `await` (tokio), or not at all (oneTBB).
+- tokio runs its multi-thread scheduler, also with one worker. Its channels hold at least one item (the rows of unbuffered channels
+  use those) and have one consumer. Its row `close` drops the sender of a watch channel.
+- Boost.Fiber schedules round robin on one thread, and by work stealing on two. malloc keeps the memory of freed stacks; otherwise
+  each start would map one. It has no select. In skynet a million of its fibers live at once, in 9 GB; a million of its
+  stacks do not fit in the other rows.
 - oneTBB has neither channels nor a yield.
-- taskflow and marl are in no registry of this system, and have no row.
-- All C++ is compiled by the same compiler with the same options.
-- Each run is a process of its own, warmed up by once the same work, except for `yield among 1,000,000`, the sleepers
-  and `close`, which are run once."""
+- taskflow and marl have no row: no registry of this system has them.
+- One compiler with one set of options compiles all C++.
+- Each run is a process of its own. It does its work once to warm up, and measures the second time. `yield among 1,000,000`, the
+  sleepers and `close` run once."""
 
 
 def number(ns):
@@ -80,7 +82,7 @@ def words_of(results):
 
 
 def rows_of(measured, procs):
-    """Rows that somebody has on so many processors, in the order of ROWS: results by peer."""
+    """Rows that any peer has on so many processors, in the order of ROWS: results by peer."""
     rows = {}
     for row in ROWS:
         by_peer = {peer: measured["results"][f"{row} {procs} {peer}"] for peer in measured["versions"]
@@ -108,8 +110,8 @@ def behind(measured, titles):
                 overlap = max(map(as_number, by_peer[peer])) >= min(map(as_number, by_peer["thrum"]))
                 sentences.append(
                     f"{ROWS[row][0]}, {processors(procs)}: {titles[peer]} {number(median(by_peer[peer]))}, "
-                    f"thrum {number(median(by_peer['thrum']))}: {times:.2f} of it"
-                    f"{', though the ranges overlap' if overlap else ''}")
+                    f"thrum {number(median(by_peer['thrum']))} "
+                    f"({times:.2f}x{'; the ranges overlap' if overlap else ''})")
             if "thrum" in by_peer and median(by_peer["thrum"]) is None:
                 sentences.append(f"{ROWS[row][0]}, {processors(procs)}: thrum {words_of(by_peer['thrum'])}")
     return sentences
@@ -137,12 +139,12 @@ def cell(by_peer, peer, with_range):
 def text(measured, titles):
     lines = []
     for procs in (1, 2):
-        lines.append(f"{processors(procs)}, ns an operation; (2.00x) takes twice as long as thrum")
+        lines.append(f"{processors(procs)}, ns per operation; (2.00x) takes twice as long as thrum")
         lines.append(f"{'':28}" + "".join(f"{title:>20}" for title in titles.values()))
         for row, by_peer in rows_of(measured, procs).items():
             lines.append(f"{ROWS[row][0]:28}" + "".join(f"{cell(by_peer, peer, False):>20}" for peer in titles))
         lines.append("")
-    lines.append("thrum is behind:")
+    lines.append("thrum is slower:")
     lines += [f"  {sentence}" for sentence in behind(measured, titles)] or ["  nowhere"]
     lines.append(f"\nOther programs used {measured['others']:.2f} CPUs meanwhile.")
     return "\n".join(lines)
@@ -151,28 +153,27 @@ def text(measured, titles):
 def markdown(measured, titles, missing):
     machine = measured["machine"]
     lines = ["# Performance, beside others", "",
-             "Written by `./dev bench --peers --write`; not by hand.", "",
+             "`./dev bench --peers --write` writes this page.", "",
              f"Measured on {measured['date']}: {machine['cpu']}, {machine['cpus']} CPUs, {machine['kernel']}, "
-             f"{machine['compiler']}.", f"{measured['rounds']} rounds in turns. Other programs used "
+             f"{machine['compiler']}.", f"{measured['rounds']} interleaved rounds. Other programs used "
              f"{measured['others']:.2f} of the CPUs meanwhile"
-             + (": the machine was not quiet, so only large differences count, and a quiet one is needed for the "
-                "others." if measured["others"] > 0.1 else "."), "",
+             + (": the machine was not quiet, so only large differences count." if measured["others"] > 0.1 else "."), "",
              ", ".join(f"{title} {measured['versions'][peer]}" for peer, title in titles.items()) + ".", ""]
-    lines += [f"{title} was not there: {install} would have been needed.\n" for title, install in missing.items()]
-    lines += ["## Where thrum is behind", ""]
+    lines += [f"{title} has no rows: it was not installed ({install}).\n" for title, install in missing.items()]
+    lines += ["## Where thrum is slower", "",
+              "Medians in ns per operation, unless a unit is given. 0.91x: that library takes 0.91 times as long as thrum.", ""]
     lines += [f"- {sentence}" for sentence in behind(measured, titles)] or ["Nowhere in this run."]
     for procs in (1, 2):
         lines += ["", f"## {processors(procs)}", "",
-                  "Medians in ns an operation unless a unit is given, how many times as long as thrum's, and the "
-                  "range. `-`: no such row.", "", f"![Times relative to thrum]({drawing(procs)})", "",
+                  "Each cell has the median in ns per operation, unless a unit is given, its ratio to thrum (2.00x takes "
+                  "twice as long), and the range of the runs. `-`: the library has no such operation.", "", f"![Times relative to thrum]({drawing(procs)})", "",
                   "| work | " + " | ".join(titles.values()) + " |", "| --- |" + " ---: |" * len(titles)]
         for row, by_peer in rows_of(measured, procs).items():
             lines.append(f"| {ROWS[row][0]} | " + " | ".join(cell(by_peer, peer, True) for peer in titles) + " |")
-    lines += ["", "## The work", ""]
+    lines += ["", "## The operations", ""]
     lines += [f"- {title}: {work}." for title, work in ROWS.values()]
-    lines += ["", "## What to know of it", "", NOTES, "",
-              "Servers under load are compared by `bench/net/run.py`; instructions and locked instructions are counted "
-              "by `./dev counts`.", ""]
+    lines += ["", "## How it was measured", "", NOTES, "",
+              "`bench/net/run.py` compares servers under load. `./dev counts` counts instructions and locked instructions.", ""]
     return "\n".join(lines)
 
 
