@@ -4,7 +4,7 @@
 """The documentation as a site, in build/site: README and docs/ as they are, and a reference made of the headers.
 
 mkdocs wants all pages in one folder, with links inside of it. So the pages are copied to build/site-pages, README as the first
-page, and each link to a file that is no page (a header, an example) leads to a copy of it. Pictures become parts of their pages. mkdocs then checks every link and
+page, and each link to a file that is no page (a header, an example) leads to a copy of it, as does each name of such a file in a text. Pictures become parts of their pages. mkdocs then checks every link and
 heading, and a warning is an error (mkdocs.yml). docs/names.md must have each name that the headers declare. mkdocs and its
 theme come from Python's package index, into build/mkdocs.
 
@@ -47,6 +47,26 @@ def inline(match, page):
             + "\n".join(filter(None, picture.split("\n"))) + "\n</figure>")
 
 
+def copy_file(path):
+    copy = PAGES / place(path)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, copy)
+
+
+def with_links(text, up):
+    """Files that a text names as `examples/hello.cpp` are links, but in programs, headings and links."""
+    def link(match):
+        path = root / match[1]
+        if not path.is_file():
+            return match[0]
+        if path.suffix != ".md":
+            copy_file(path)
+        return f"[{match[0]}]({up}{place(path)})"
+    parts = re.split(r"(^```.*?^```$|^#[^\n]*$)", text, flags=re.M | re.S)
+    name = re.compile(r"(?<![`\[])`((?:bench|docs|examples|tests|tools)/[\w./-]+)`(?![`\]])")
+    return "".join(part if i % 2 else name.sub(link, part) for i, part in enumerate(parts))
+
+
 def copy_page(page):
     """The page with its links as the site has them."""
     text = re.sub(r"^!\[(.*)\]\((.*\.svg)\)$", lambda match: inline(match, page), page.read_text(), flags=re.M)
@@ -58,14 +78,12 @@ def copy_page(page):
             continue
         moved[target] = up + place(path) + (f"#{heading}" if heading else "")
         if path.suffix != ".md":
-            copy = PAGES / place(path)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, copy)
+            copy_file(path)
     for target, new in moved.items():
         text = text.replace(f"]({target})", f"]({new})")
     out = PAGES / to
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text)
+    out.write_text(with_links(text, up))
 
 
 def mkdocs():
