@@ -299,6 +299,8 @@ loongarch64 (lp64d)"
 #define THRUM_FIXED_THREAD_LOCAL
 #endif
 
+// At a function's definition alone: compilers want `inline` and `noinline` in one declaration. A cold function is
+// declared [[gnu::cold]], too, which its callers must know.
 #define THRUM_NOINLINE [[gnu::noinline]]
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline
