@@ -52,7 +52,8 @@ TEST_CASE("a lock of a lower rank is refused while one of a higher rank is held"
       },
       "fatal error: thrum: lock order: the lock of the idle lists (rank 9, at 0x",
       "is taken by a thread that holds the lock of a timer heap (rank 16, at 0x",
-      "take them the other way round, or drop the second one before", "sched/queue/lock_rank.hpp");
+      "take them the other way round, or release the second one first",
+      "sched/queue/lock_rank.hpp");
 }
 
 TEST_CASE("locks of rising ranks are taken, and dropped in any order") {
@@ -150,7 +151,7 @@ TEST_CASE("a lock is dropped only by the thread that has taken it") {
         spin_lock lock{lock_rank::stacks};
         lock.unlock();
       },
-      "the lock of the stacks", "is dropped by a thread that has not taken it");
+      "the lock of the stacks", "is released by a thread that does not hold it");
 }
 
 #else

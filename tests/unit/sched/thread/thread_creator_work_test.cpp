@@ -154,7 +154,7 @@ TEST_CASE("a runtime that is refused its only thread again and again ends with w
     }
   });
   CHECK(end.signal == SIGABRT);
-  CHECK(end.errors.find("no other and tries again") != std::string::npos);
+  CHECK(end.errors.find("no other thread and tries again") != std::string::npos);
   CHECK(end.errors.find("no goroutine can run; raise the limit of processes") != std::string::npos);
 }
 

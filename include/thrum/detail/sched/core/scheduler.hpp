@@ -45,8 +45,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 [[noreturn]] THRUM_COLD inline void refuse_after_fork() noexcept {
   base::fatal(
-      "a runtime was used in a child process after fork; its threads are not there: call exec or "
-      "_exit in the child, or make a runtime of its own before any goroutine does");
+      "a runtime was used in a child process after fork, where its threads do not exist: call exec "
+      "or _exit in the child, or fork before you make the first runtime");
 }
 
 class runtime_scheduler {

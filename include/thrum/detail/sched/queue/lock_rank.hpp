@@ -191,11 +191,11 @@ class held_locks {
     base::message<512> text("lock order: ");
     append(text, rank, lock);
     if (held == lock) {
-      text.append(" is taken by the thread that holds it; drop it first (LR1 in ");
+      text.append(" is taken by the thread that holds it; release it first (LR1 in ");
     } else {
       text.append(" is taken by a thread that holds ");
       append(text, held_rank, held);
-      text.append("; take them the other way round, or drop the second one before (LR1 in ");
+      text.append("; take them the other way round, or release the second one first (LR1 in ");
     }
     text.append("sched/queue/lock_rank.hpp)");
     base::fatal(text.view());
@@ -204,7 +204,7 @@ class held_locks {
     base::message<512> text("lock order: ");
     append(text, rank, lock);
     text.append(
-        " is dropped by a thread that has not taken it; only that one may (LR2 in "
+        " is released by a thread that does not hold it; only its holder may (LR2 in "
         "sched/queue/lock_rank.hpp)");
     base::fatal(text.view());
   }

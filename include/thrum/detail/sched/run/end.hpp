@@ -156,8 +156,8 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
 [[noreturn]] THRUM_NOINLINE inline void end_with_more(goroutine& g) noexcept {
   if (g.forks != nullptr) [[unlikely]] {  // only where nothing has unwound it
     base::fatal(
-        "a goroutine ended inside fork_join, parallel_for or parallel_reduce; without exceptions "
-        "it must return from there: let the function return instead of this_goroutine::exit");
+        "a goroutine ended inside fork_join, parallel_for or parallel_reduce, which it cannot "
+        "without exceptions: return from the function instead of calling this_goroutine::exit");
   }
   for (;;) {
     // Each time: the destructor of a result may have made some.

@@ -55,7 +55,8 @@ inline void goroutine_main(void* pass, void* argument) {
   *m->error_number = 0;  // as on a fresh thread
   leave_scheduler(*m);
   g.entry(g);
-  base::fatal("goroutine: an entry function has returned");
+  base::fatal(
+      "goroutine: its entry function has returned, which only the library can cause; report it");
 }
 
 /// The M if it holds a P of that scheduler, else null.

@@ -131,7 +131,9 @@ THRUM_OUT_OF_LINE goroutine* stack_pool::make(std::uint8_t size_class) noexcept 
     return nullptr;
   }
   if (reinterpret_cast<std::uintptr_t>(low) % page != 0) {
-    base::fatal("options::memory: allocate has given a stack that does not begin at a page");
+    base::fatal(
+        "options::memory: allocate returned a stack that does not begin at a page boundary; "
+        "respect its alignment argument");
   }
   constexpr std::size_t kept = (sizeof(slab) + colour_step - 1) / colour_step * colour_step;
   auto* const s = new (low + bytes - kept) slab{};

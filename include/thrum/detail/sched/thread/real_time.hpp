@@ -56,8 +56,9 @@ class [[nodiscard]] raised_priority {
     }
     base::message<512> text("thrum: the threads of this program run in a real-time class with ");
     text.append("priority ").append(own_);
-    text.append(", and the runtime's monitor may not have a higher one (errno ").append(error);
-    text.append("): a goroutine that computes on the last free CPU keeps all others waiting; ");
+    text.append(", and the system refuses a higher one for the runtime's monitor (errno ")
+        .append(error);
+    text.append("): a CPU-bound goroutine on the last free CPU keeps all others waiting; ");
     text.append("raise RLIMIT_RTPRIO, grant CAP_SYS_NICE, or lower the priority\n");
     base::write_error(text.view());
   }

@@ -126,13 +126,13 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
     base::message<> text("thrum: go: the system refuses thread ");
     text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
     text.append(static_cast<std::uint64_t>(error));
-    text.append(has_none ? "); it has no other and tries again; "
-                         : "); it goes on with those it has; ");
+    text.append(has_none ? "); it has no other thread and tries again; "
+                         : "); it continues with the threads it has; ");
     text.append("raise the limit of processes or memory, or lower options::procs\n");
     base::write_error(text.view());
   }
   if (has_none && ++refusals_ == most_refusals) {
-    base::message<512> text("go: the system has refused this runtime its only thread ");
+    base::message<512> text("go: the system has refused the only thread of this runtime ");
     text.append(std::uint64_t{most_refusals}).append(" times in a row (errno ");
     text.append(static_cast<std::uint64_t>(error)).append("), so no goroutine can run; ");
     text.append(

@@ -208,8 +208,8 @@ THRUM_COLD inline void monitor::look_at_reserve() noexcept {
   if (scheduler_.reserve.is_to_be_reported()) {
     base::message<512> text("thrum: go: all but one of the ");
     text.append(std::uint64_t{most_threads(scheduler_)});
-    text.append(" threads of this runtime have goroutines that compute without calling the ");
-    text.append("library; others of their kind do not begin until one of these ends or waits; ");
+    text.append(" threads of this runtime run CPU-bound goroutines that do not call the ");
+    text.append("library; more of their kind are held back until one of these ends or waits; ");
     text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
     base::write_error(text.view());
   }

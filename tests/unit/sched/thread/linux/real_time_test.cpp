@@ -70,6 +70,6 @@ TEST_CASE("a monitor that may not have a higher priority says so once", "[once]"
     return;
   }
   CHECK(r.exit_code == 0);
-  CHECK(count_in(r.text, "the runtime's monitor may not have a higher one") == 1);
+  CHECK(count_in(r.text, "the system refuses a higher one for the runtime's monitor") == 1);
   CHECK(r.says("RLIMIT_RTPRIO"));
 }
