@@ -39,7 +39,7 @@ TEST_CASE("a goroutine's name is cut where there is no room for it, and ends the
   CHECK(std::string(g.name) == "reader");
 }
 
-TEST_CASE("all values of a goroutine are destroyed once, also those that are made meanwhile") {
+TEST_CASE("each goroutine-local value is destroyed once, also one that a destructor makes") {
   std::vector<int> gone;
   local_value* first = nullptr;
   counted_local values[3];

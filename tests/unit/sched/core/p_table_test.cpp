@@ -32,7 +32,7 @@ struct table_of_ps : thrum::sched::p_table {
 
 }  // namespace
 
-TEST_CASE("Ps are made dead, with their numbers, and those that there are stay what they are") {
+TEST_CASE("new Ps are dead and numbered, and earlier ones keep their place and state") {
   table_of_ps ps;
   CHECK(ps.made() == 0);
   REQUIRE(ps.make(2) == 0);
@@ -77,7 +77,7 @@ TEST_CASE("a P for which there is no memory is an error, and is not among those 
 
 #endif
 
-TEST_CASE("a search looks at once at Ps that are wanted in addition, and at fewer only by and by") {
+TEST_CASE("a search looks at added Ps at once, and at removed ones until they are forgotten") {
   table_of_ps ps;
   REQUIRE(ps.make(4) == 0);
   ps.want_locked(3);
@@ -92,7 +92,7 @@ TEST_CASE("a search looks at once at Ps that are wanted in addition, and at fewe
   CHECK(ps.live() == 4);
 }
 
-TEST_CASE("no more Ps may be wanted than there are") {
+TEST_CASE("wanting more Ps than were made is refused") {
   CHECK(support::breaks("PS1", [] {
     table_of_ps ps;
     static_cast<void>(ps.make(2));
@@ -100,8 +100,7 @@ TEST_CASE("no more Ps may be wanted than there are") {
   }));
 }
 
-TEST_CASE(
-    "the last Ps that are dead are forgotten, up to one that lives, is wanted or has a timer") {
+TEST_CASE("dead Ps at the end are forgotten, down to one that lives, is wanted or has a timer") {
   table_of_ps ps;
   REQUIRE(ps.make(6) == 0);
   ps.want_locked(6);
@@ -122,8 +121,7 @@ TEST_CASE(
   CHECK(ps.made() == 6);
 }
 
-TEST_CASE(
-    "a search for forks ends behind the last P on which a goroutine that forks has begun to") {
+TEST_CASE("a search for forks ends after the last P on which a goroutine began to fork") {
   table_of_ps ps;
   REQUIRE(ps.make(6) == 0);
   ps.want_locked(6);
@@ -144,7 +142,7 @@ TEST_CASE(
   CHECK(ps.forking() == 5);
 }
 
-TEST_CASE("whoever has seen the number of Ps to look at sees that it has changed since") {
+TEST_CASE("live_changes() differs after each change of the number of live Ps, and only then") {
   table_of_ps ps;
   REQUIRE(ps.make(3) == 0);
   const std::uint64_t before = ps.live_changes();

@@ -23,7 +23,7 @@ TEST_CASE("a virtual clock stands at 0, and nothing has begun or come of it") {
   CHECK_FALSE(clock.settled.is_set());
 }
 
-TEST_CASE("only its own goroutines and time end a durable wait of a goroutine") {
+TEST_CASE("a wait that only goroutines of its own bubble or time can end is durable") {
   for (const wait_reason reason :
        {wait_reason::sleep, wait_reason::chan_receive, wait_reason::chan_send,
         wait_reason::chan_receive_nil, wait_reason::chan_send_nil, wait_reason::join,

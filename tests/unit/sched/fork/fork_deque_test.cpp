@@ -59,7 +59,7 @@ std::uint32_t deque_start() {
 
 }  // namespace
 
-TEST_CASE("an entry that a thief claims and does not want, or may not take, stays its owner's") {
+TEST_CASE("an entry that a thief rejects, or may not take, stays its owner's") {
   one_deque own(deque_start());
   half halves[2];
   REQUIRE(own.deque.push(halves[0]));
@@ -146,7 +146,7 @@ TEST_CASE("a list finds a half in any of its deques, and says whether it has one
 }
 
 TEST_CASE(
-    "what stands first in a list is another thing once its owner has got on, and else the same") {
+    "first() of a list of forks differs after each step of an owner or a thief, and only then") {
   fork_list list;
   fork_deque own(list);
   list.add(own);
@@ -223,7 +223,7 @@ TEST_CASE("a list knows the largest stack among its owners, also when that one h
   CHECK(list.largest_class() == 0);
 }
 
-TEST_CASE("calls for help that bring nobody come to an end, until a thief was there") {
+TEST_CASE("calls for help end after two without a thief, and begin again once a thief came") {
   one_deque own;
   CHECK(own.list.spend_credit());
   CHECK(own.list.spend_credit());

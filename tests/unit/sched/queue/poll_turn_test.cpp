@@ -88,8 +88,7 @@ TEST_CASE(
   CHECK_FALSE(turn.note_if_left_alone(some_time + 2 * interval_of_looks));
 }
 
-TEST_CASE(
-    "that a poller was left alone is known for a second, and no turn of a busy processor does") {
+TEST_CASE("a look too late marks the poller as left alone for a second, whoever looks") {
   constexpr std::int64_t second = 1'000'000'000;
   for (int who = 0; who != 3; ++who) {
     INFO((who == 0   ? "the monitor notes it"

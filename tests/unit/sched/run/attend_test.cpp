@@ -29,8 +29,7 @@ void arm_due(processor& p, timer_to_attend& timer) {
 
 }  // namespace
 
-TEST_CASE(
-    "a slice that is to end ends: what stands in runnext goes behind the others, and only then") {
+TEST_CASE("the end of a slice moves runnext behind the others, and no other request does") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   goroutine& first = scheduler.g();

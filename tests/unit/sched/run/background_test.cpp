@@ -70,7 +70,7 @@ TEST_CASE("a goroutine of background priority goes to its own queue, whoever mak
   scheduler->wakers.wait_until_gone();
 }
 
-TEST_CASE("who makes a goroutine of background priority ready wakes an idle processor") {
+TEST_CASE("making a goroutine of background priority ready wakes an idle processor") {
   support::lone_scheduler scheduler(2);
   const support::on_m here(scheduler.holder_of(0));
   ready(low_g(scheduler));
@@ -101,7 +101,8 @@ TEST_CASE("a search takes what is of background priority when it has found nothi
   CHECK_FALSE(shows_low(*m.p));
 }
 
-TEST_CASE("background goroutines follow each other without a search, unless somebody wants one") {
+TEST_CASE(
+    "background goroutines follow each other without a search, unless a spinner is asked for") {
   support::lone_scheduler scheduler(2);
   machine& m = scheduler.holder_of(0);
   scheduler.holder_of(1);
@@ -121,7 +122,7 @@ TEST_CASE("background goroutines follow each other without a search, unless some
   CHECK(find_work(m) == &third);
 }
 
-TEST_CASE("of a processor that always has others background goroutines get one turn of 61") {
+TEST_CASE("background goroutines get one turn of 61 on a processor that always has others") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   const support::on_m here(m);
@@ -172,8 +173,7 @@ TEST_CASE("a processor that is asked for a turn of the background gives it at on
   CHECK(find_work(m) == &own);
 }
 
-TEST_CASE(
-    "of eight turns that are asked for seven are those of goroutines that a signal interrupted") {
+TEST_CASE("goroutines that a signal interrupted get seven of eight background turns") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   const support::on_m here(m);

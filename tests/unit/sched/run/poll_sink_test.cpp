@@ -37,7 +37,7 @@ goroutine& mover(support::lone_scheduler& scheduler) {
 
 }  // namespace
 
-TEST_CASE("what a poll has found comes before those that gave way and could have gone on") {
+TEST_CASE("goroutines that a poll found ready run before those that only gave way") {
   support::lone_scheduler scheduler(1);
   goroutine& gave_way = scheduler.g();
   scheduler->global.push_back(gave_way);
@@ -53,7 +53,8 @@ TEST_CASE("what a poll has found comes before those that gave way and could have
   CHECK(first.status == thrum::sched::g_status::runnable);
 }
 
-TEST_CASE("a goroutine that had moved much does not come before the others, and begins anew") {
+TEST_CASE(
+    "a goroutine that moved much data gets no precedence from a poll, and its count begins anew") {
   support::lone_scheduler scheduler(1);
   goroutine& waits = scheduler.g();
   scheduler->global.push_back(waits);
@@ -66,8 +67,7 @@ TEST_CASE("a goroutine that had moved much does not come before the others, and 
   CHECK(scheduler->global.pop() == &returned);
 }
 
-TEST_CASE(
-    "a poll that has found something wakes a processor for it, and one that has not does not") {
+TEST_CASE("a poll wakes a processor if it found something, and only then") {
   support::lone_scheduler scheduler(1);
   poll_sink sink(*scheduler);
   inject(sink);
@@ -77,14 +77,15 @@ TEST_CASE(
   CHECK(scheduler.started() == 1);
 }
 
-TEST_CASE("nobody polls while no goroutine waits for a descriptor") {
+TEST_CASE("no thread polls while no goroutine waits for a descriptor") {
   support::lone_scheduler scheduler(1);
   REQUIRE(scheduler.is_open());
   poll_sink sink(*scheduler);
   CHECK_FALSE(poll_once(*scheduler, sink));
 }
 
-TEST_CASE("a poll gives each event to the scheduler, and collects whom that makes ready") {
+TEST_CASE(
+    "a poll gives each event to the scheduler, and collects the goroutines that it makes ready") {
   scheduler_with_event scheduler(1);
   goroutine& g = scheduler.g();
   scheduler.ready_by_event = {&g};
@@ -94,14 +95,14 @@ TEST_CASE("a poll gives each event to the scheduler, and collects whom that make
   CHECK(sink.ready.pop_front() == &g);
 }
 
-TEST_CASE("nobody else polls while a thread sleeps in the poller") {
+TEST_CASE("no other thread polls while one sleeps in the poller") {
   scheduler_with_event scheduler(1);
   REQUIRE(scheduler->poll.begin_sleep(1));
   poll_sink sink(*scheduler);
   CHECK_FALSE(poll_once(*scheduler, sink));
 }
 
-TEST_CASE("a busy processor takes turns between what a poll has found and what it has to run") {
+TEST_CASE("a busy processor alternates between goroutines that a poll found and its own") {
   scheduler_with_event scheduler(1);
   thrum::sched::machine& m = scheduler.holder_of(0);
   goroutine* const old[] = {&scheduler.g(), &scheduler.g(), &scheduler.g()};
@@ -123,7 +124,9 @@ TEST_CASE("a busy processor takes turns between what a poll has found and what i
   CHECK(scheduler->global.pop() == &returned);
 }
 
-TEST_CASE("what a poll has found and the ring has no room for stands first in the global queue") {
+TEST_CASE(
+    "goroutines that a poll found, and that the ring has no room for, come first in the global "
+    "queue") {
   scheduler_with_event scheduler(2);
   thrum::sched::machine& m = scheduler.holder_of(0);
   goroutine* last = nullptr;

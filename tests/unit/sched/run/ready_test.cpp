@@ -16,7 +16,8 @@ using thrum::sched::ready_on;
 
 }  // namespace
 
-TEST_CASE("a goroutine that is made ready runs next, and who stood there goes behind the others") {
+TEST_CASE(
+    "a goroutine that is made ready runs next, and displaces the earlier runnext to the ring") {
   support::lone_scheduler scheduler(1);
   thrum::sched::machine& m = scheduler.holder_of(0);
   const support::on_m here(m);
@@ -88,8 +89,7 @@ TEST_CASE("each processor that is woken for a runnext costs a credit, and withou
   CHECK(scheduler.started() == 2);
 }
 
-TEST_CASE(
-    "a runnext for which no processor can be woken costs no credit, and asks nobody for help") {
+TEST_CASE("a runnext for which no processor can be woken costs no credit and asks for no help") {
   for (const unsigned procs : {1U, 2U}) {
     support::lone_scheduler scheduler(procs);
     thrum::sched::machine& m = scheduler.holder_of(0);

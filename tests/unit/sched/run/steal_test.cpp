@@ -42,7 +42,8 @@ TEST_CASE("a thief takes half of another processor's ring and leaves its runnext
   CHECK(scheduler.p(0).counts.steals.get() == 4);
 }
 
-TEST_CASE("a thief that finds nothing else takes runnext, and its owner may call for help again") {
+TEST_CASE(
+    "a thief that finds nothing else takes runnext, and its owner's credit for help returns") {
   support::lone_scheduler scheduler(2);
   thrum::sched::machine& thief = scheduler.holder_of(0);
   scheduler.holder_of(1);
@@ -93,7 +94,7 @@ TEST_CASE("a thief runs the due timers of others and then searches no further") 
   CHECK(scheduler.p(1).queue.peek_runnext() == &next);
 }
 
-TEST_CASE("a search that brings nothing tells the earliest timer of all other processors") {
+TEST_CASE("a search that finds nothing returns the earliest timer of all other processors") {
   support::lone_scheduler scheduler(4);
   thrum::sched::machine& thief = scheduler.holder_of(0);
   const std::int64_t distant = thrum::sched::traits::now() + 3'600'000'000'000;

@@ -43,7 +43,7 @@ TEST_CASE(
   CHECK(take_local(m) == nullptr);
 }
 
-TEST_CASE("an heir too many goes behind the others where no monitor ends slices, and only there") {
+TEST_CASE("an heir beyond the limit goes behind the others only if no monitor ends slices") {
   for (const bool preempts : {false, true}) {
     auto config = support::lone_scheduler::quiet();
     config.preempts = preempts;
@@ -60,7 +60,8 @@ TEST_CASE("an heir too many goes behind the others where no monitor ends slices,
   }
 }
 
-TEST_CASE("an heir too many lets one in the global queue go first, and goes on if nobody waits") {
+TEST_CASE(
+    "an heir beyond the limit lets one of the global queue go first, and runs if none waits") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   goroutine& heir = scheduler.g();
@@ -93,7 +94,7 @@ TEST_CASE("a processor takes its share of the global queue: one to run, the othe
   CHECK(m.p->schedule_tick.get() == tick + 1);
 }
 
-TEST_CASE("on its turn one goroutine of the global queue is taken, and on others none") {
+TEST_CASE("a goroutine is taken from the global queue on its turn, and on no other") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   go_to_global_turn(*m.p);

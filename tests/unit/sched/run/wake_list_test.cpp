@@ -49,8 +49,7 @@ TEST_CASE("goroutines that are woken together run in their order, the first of t
   CHECK(some.points[2].g->status == g_status::runnable);
 }
 
-TEST_CASE(
-    "of goroutines that are woken together the global queue gets what the ring has no room for") {
+TEST_CASE("goroutines that are woken together overflow from the ring to the global queue") {
   support::lone_scheduler scheduler(2);
   const support::on_m here(scheduler.holder_of(0));
   constexpr std::size_t ring = thrum::sched::traits::run_queue_capacity;

@@ -52,7 +52,7 @@ TEST_CASE("a free list gives back first what came last") {
   CHECK(list.take() == nullptr);
 }
 
-TEST_CASE("a free list that is full twice gives the chunk away that was filled first") {
+TEST_CASE("a free list with two full chunks gives away the one that was filled first") {
   std::array<dead_item, 4> items;
   list_of_four list;
   static_cast<void>(list.put(items[0]));

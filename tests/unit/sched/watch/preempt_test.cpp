@@ -90,7 +90,7 @@ TEST_CASE("a thread that computed goes on with its processor, or with another if
   }
 }
 
-TEST_CASE("a signal that was sent to a thread before this one is not heard") {
+TEST_CASE("a signal is heard only on the thread that the M has now") {
   support::lone_scheduler scheduler(1);
   machine& m = computes_on(scheduler, 0);
   std::thread([&] { m.self.open(); }).join();
@@ -151,7 +151,7 @@ TEST_CASE(
   CHECK(m.p->resumed_tick == m.p->schedule_tick.get());
 }
 
-TEST_CASE("who shares the slice of a loop goes behind the others when the loop is stopped") {
+TEST_CASE("the heir of a loop's slice goes behind the others when the loop is stopped") {
   support::lone_scheduler scheduler(1);
   machine& m = computes_on(scheduler, 0);
   scheduler.idle_m();
@@ -191,7 +191,7 @@ TEST_CASE("a stopped loop is counted until it goes on") {
   CHECK(scheduler->reserve.stopped() == 0);
 }
 
-TEST_CASE("two loops take turns at a processor without a thread between them") {
+TEST_CASE("two loops exchange a processor directly, without a third thread") {
   support::lone_scheduler scheduler(1);
   machine& m = computes_on(scheduler, 0);
   goroutine& other = stopped_loop(scheduler);
@@ -210,7 +210,7 @@ TEST_CASE("a processor that is to retire goes to a thread that looks for work, a
   CHECK(find_taker(m) == &idle);
 }
 
-TEST_CASE("a processor has nobody waiting if its queue is empty and no timer of it is due") {
+TEST_CASE("no goroutine waits for a processor whose queue is empty and whose timers are not due") {
   support::lone_scheduler scheduler(1);
   const machine& m = computes_on(scheduler, 0);
   CHECK(is_alone(m));
