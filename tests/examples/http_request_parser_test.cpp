@@ -140,7 +140,7 @@ TEST_CASE("a request ends with its empty line, and the next one begins behind it
   CHECK(parse("") == status::more);
 }
 
-TEST_CASE("whether a connection is kept is said by the version and the Connection field") {
+TEST_CASE("the version and the Connection field decide whether a connection is kept") {
   const auto keeps = [](const std::string& version, const std::string& fields) {
     request_parser parser;
     const status result = parser.parse("GET / " + version + "\r\nHost: a\r\n" + fields + "\r\n");
@@ -155,7 +155,7 @@ TEST_CASE("whether a connection is kept is said by the version and the Connectio
   CHECK_FALSE(keeps("HTTP/1.0", "Connection: keep-alive\r\nConnection: close\r\n"));
 }
 
-TEST_CASE("what two servers might read differently is refused") {
+TEST_CASE("a request that two servers might read differently is refused") {
   CHECK(parse_with("Host: a\r\n") == status::ok);
   for (const char* const fields :
        {"", "Host: a\r\nHost: b\r\n", "Host : a\r\n", "Host: a\r\n folded: b\r\n", ": a\r\n",
@@ -178,7 +178,7 @@ TEST_CASE("what two servers might read differently is refused") {
   CHECK(parse("GET / HTTP/2.0\r\n") == status::version_not_supported);
 }
 
-TEST_CASE("a head of 8 KiB is the longest") {
+TEST_CASE("a request head of 8 KiB is accepted, and a longer one is refused") {
   const std::string before = "GET / HTTP/1.1\r\nHost: a\r\nx: ";
   const std::string after = "\r\n\r\n";
   const std::size_t room = request_parser::max_head - before.size() - after.size();
@@ -187,7 +187,7 @@ TEST_CASE("a head of 8 KiB is the longest") {
   CHECK(parse(before + std::string(room, 'y')) == status::more);
 }
 
-TEST_CASE("in what pieces requests arrive makes no difference") {
+TEST_CASE("requests are parsed alike in whatever pieces they arrive") {
   const auto seed = std::random_device()();
   INFO("seed " << seed);
   request_generator make(seed);

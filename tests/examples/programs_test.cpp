@@ -79,7 +79,7 @@ TEST_CASE("hello prints what each goroutine sends, in any order") {
   }
 }
 
-TEST_CASE("commands that run side by side are printed in their order, and a failure is told") {
+TEST_CASE("commands that run side by side are printed in their order, and a failure is reported") {
   const auto result = support::run_file(support::example_path("run_commands"),
                                         R"("echo one" "exit 3" "echo two")", "");
   CHECK(result.exit_code == 1);

@@ -144,7 +144,7 @@ TEST_CASE("model: a P that is laid down leaves no work behind") {
   holds<work_on_surplus<none, number::falls, false>>({machine::weak, 1, 1});
 }
 
-TEST_CASE("model: a P is in force again when the number has risen before it was laid down") {
+TEST_CASE("model: a P stays in service if the number of Ps rises before it is laid down") {
   holds<work_on_surplus<none, number::falls_and_rises, false>>({machine::sequential, 1, 0});
   holds<work_on_surplus<none, number::falls_and_rises, true>>({machine::weak, 1, 1});
 }

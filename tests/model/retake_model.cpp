@@ -259,7 +259,7 @@ TEST_CASE("model: a P is taken from an M that blocks, or the M keeps it, never b
   }
 }
 
-TEST_CASE("model: who enters at once either has the P, or answers by the longer way") {
+TEST_CASE("model: a thread that enters at once either has the P, or takes the slow path") {
   for (const machine on : every_machine) {
     holds<hasty<original<>>>({on, 3, 2});
     holds<hasty<original<>, 2>>({on, 2, 2});

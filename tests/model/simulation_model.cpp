@@ -24,7 +24,7 @@ outcome half_busy(unsigned procs) { return requests(procs, {}, 0.5, 100'000, 10'
 
 }  // namespace
 
-TEST_CASE("simulation: a word that two cores write in turns travels each time, and else never") {
+TEST_CASE("simulation: a cache line moves when another core writes it, and only then") {
   for (const bool shared : {false, true}) {
     machine on({});
     alignas(64) simulation::atomic<int> word{0};
@@ -51,7 +51,7 @@ TEST_CASE("simulation: a word that two cores write in turns travels each time, a
 }
 
 TEST_CASE(
-    "simulation: who is woken runs after the latency, and a sleep with a limit ends by itself") {
+    "simulation: a woken thread runs after the latency, and a sleep with a limit ends by itself") {
   machine on({});
   note bell;
   double woken = 0;
@@ -89,8 +89,8 @@ TEST_CASE("simulation: work that lasts comes to all of 64 processors") {
 
 // What traits::searchers_at_a_time is for.
 TEST_CASE(
-    "simulation: of 64 processors, half of them busy, two searchers serve the last sooner than "
-    "one") {
+    "simulation: with half of 64 processors busy, two searchers serve the last goroutine sooner "
+    "than one") {
   searchers = 1;
   const outcome one = half_busy(64);
   searchers = 2;

@@ -31,7 +31,7 @@ std::uintptr_t address_of() {
 
 }  // namespace
 
-TEST_CASE("what a process has once is all zeroes at first, aligned, and apart from all else") {
+TEST_CASE("process-wide memory begins as zeroes, is aligned, and overlaps nothing else") {
   using first = kept<0, 100>;
   using second = kept<1, 100>;
   using large = kept<2, 10'000>;

@@ -101,7 +101,7 @@ void add_to_file(const fs::path& path) { std::ofstream(path, std::ios::app) << "
 
 }  // namespace
 
-TEST_CASE("a kqueue tells of names that come and go in a directory") {
+TEST_CASE("a kqueue reports the names that come and go in a directory") {
   const folder here;
   here.write("old", "x");
   heard_vnodes watch;
@@ -119,7 +119,7 @@ TEST_CASE("a kqueue tells of names that come and go in a directory") {
   CHECK(watch.hears("-inner/"));
 }
 
-TEST_CASE("a kqueue tells of what is written to files in a directory, old ones and new ones") {
+TEST_CASE("a kqueue reports writes to files in a directory, old ones and new ones") {
   const folder here;
   here.write("old", "x");
   heard_vnodes watch;
@@ -141,7 +141,7 @@ TEST_CASE("a kqueue tells of what is written to files in a directory, old ones a
   CHECK(watch.hears("*full"));
 }
 
-TEST_CASE("a kqueue tells of a file that is watched, and of its end") {
+TEST_CASE("a kqueue reports changes of a watched file, and its end") {
   const folder here;
   here.write("file", "x");
   heard_vnodes watch;
@@ -156,8 +156,7 @@ TEST_CASE("a kqueue tells of a file that is watched, and of its end") {
   CHECK(watch.rest().empty());
 }
 
-TEST_CASE(
-    "a kqueue tells of the end of a directory that is watched, and one watch is not another") {
+TEST_CASE("a kqueue reports the end of a watched directory, and to that watch alone") {
   const folder here;
   fs::create_directory(here / "a");
   fs::create_directory(here / "b");
@@ -181,7 +180,7 @@ TEST_CASE(
   CHECK(watch.add(here / "none") < 0);
 }
 
-TEST_CASE("many names that come at once are told by a kqueue, each once, in any number of pieces") {
+TEST_CASE("a kqueue reports many names that come at once, each once, in any number of pieces") {
   const folder here;
   heard_vnodes watch;
   REQUIRE(watch.add(here / "") > 0);
@@ -201,7 +200,7 @@ TEST_CASE("many names that come at once are told by a kqueue, each once, in any 
   }
 }
 
-TEST_CASE("names that a kqueue cannot look at for want of descriptors are a loss, and come later") {
+TEST_CASE("names for which a kqueue lacks descriptors are reported as a loss, and come later") {
   const folder here;
   const folder elsewhere;
   elsewhere.write("file", "x");
