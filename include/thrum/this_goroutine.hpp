@@ -146,7 +146,8 @@ THRUM_OUT_OF_LINE void priority(thrum::priority level) noexcept {
 THRUM_OUT_OF_LINE void exit() {
   auto* const m = sched::current_m();
   if (m == nullptr || m->g == nullptr) {
-    base::throw_usage("this_goroutine::exit: called outside of a goroutine");
+    base::throw_usage(
+        "this_goroutine::exit: called outside of a goroutine; return from the function instead");
   }
   sched::exit_goroutine();
 }

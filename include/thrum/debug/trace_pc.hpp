@@ -29,9 +29,9 @@
 #define THRUM_NO_COVERAGE __attribute__((no_sanitize_coverage))
 #endif
 
-static_assert(
-    THRUM_HAS_NO_COVERAGE == 1,
-    "thrum: <thrum/debug/trace_pc.hpp> needs clang, or gcc 12: the hook would call itself");
+static_assert(THRUM_HAS_NO_COVERAGE == 1,
+              "thrum: <thrum/debug/trace_pc.hpp> needs clang, or gcc from version 12: with an "
+              "older gcc the hook would call itself");
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 

@@ -334,7 +334,7 @@ namespace testing {
 
 THRUM_OUT_OF_LINE void wait() {
   if (testing_detail::clock_of_caller() == nullptr) {
-    base::throw_usage("testing::wait: called outside of a bubble");
+    base::throw_usage("testing::wait: called outside of a bubble; call it inside testing::bubble");
   }
   sched::section here;
   sched::park(here, sched::wait_reason::bubble_wait, &testing_detail::commit_until_quiet, nullptr);
@@ -343,7 +343,7 @@ THRUM_OUT_OF_LINE void wait() {
 THRUM_OUT_OF_LINE std::uint64_t seed() {
   const sched::virtual_clock* const clock = testing_detail::clock_of_caller();
   if (clock == nullptr) {
-    base::throw_usage("testing::seed: called outside of a bubble");
+    base::throw_usage("testing::seed: called outside of a bubble; call it inside testing::bubble");
   }
   return clock->seed;
 }

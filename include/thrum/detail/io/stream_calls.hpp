@@ -123,7 +123,7 @@ concept tries_to_write = tries_to_write_by_codes<S> ||
 inline void must_have_room(const std::string& buffer) {
   if (buffer.empty()) [[unlikely]] {
     base::throw_usage(
-        "read: the string is empty, so there is no room to read into: resize it first, or call "
+        "read: the string is empty, so there is no room to read into; resize it first, or call "
         "read_all");
   }
 }

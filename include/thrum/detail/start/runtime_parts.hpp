@@ -264,8 +264,8 @@ THRUM_OUT_OF_LINE runtime::~runtime() {
 THRUM_OUT_OF_LINE void runtime::stop() {
   if (current() == this) {
     base::throw_usage(
-        "runtime::stop: called by a goroutine of the same runtime, which would wait "
-        "for itself");
+        "runtime::stop: called by a goroutine of the same runtime, which would wait for itself; "
+        "call it from outside of the runtime");
   }
   const std::lock_guard guard(stop_mutex_);
   if (!stopped_) {
@@ -316,7 +316,8 @@ class runtime::host_use {
              "outside of goroutines");
     }
     if (scheduler.clock.is_virtual()) {
-      refuse(operation, ": the runtime of a testing::bubble has no hosts");
+      refuse(operation,
+             ": the runtime of a testing::bubble has no hosts; call it on a runtime of your own");
     }
     if (scheduler.hosts.has_stopped()) {
       return;
@@ -335,9 +336,12 @@ class runtime::host_use {
       return;
     }
     if (scheduler.hosts.made() == sched::traits::max_hosts) {
-      refuse(operation, ": 64 threads are hosts of this runtime; let some of them end first");
+      refuse(operation,
+             ": this runtime has 64 hosts, the most that it may have; let one of these threads end "
+             "first");
     }
-    base::throw_system(os::error_code_of(os::no_memory), "runtime: no memory for a host");
+    base::throw_system(os::error_code_of(os::no_memory),
+                       "runtime: no memory for a host; raise the memory limit");
   }
   ~host_use() {
     if (h_ != nullptr) {
