@@ -84,12 +84,12 @@ for path in sorted(include.rglob("*.hpp")):
 
 # What the floors above use of a port is what every port is asked for: a member of the class that the
 # contract's concepts are about.
-OFFERED = {"os": include / "thrum/detail/os/chosen_system.hpp",
-           "arch": include / "thrum/detail/arch/chosen_processor.hpp"}
+OFFERED = {"os": ("system_contract.hpp", ["chosen_system.hpp", "chosen_io.hpp", "chosen_threads.hpp"]),
+           "arch": ("processor_contract.hpp", ["chosen_processor.hpp"])}
 # Not a port's: what the ABI of exceptions brings is the same for all.
 ANYWHERE = {"arch": {"observe_exception", "entry_function", "exception_observer"}, "os": set()}
-for port, place in OFFERED.items():
-    text = "".join(file.read_text() for file in place.parent.glob("chosen_*.hpp"))
+for port, (contract, chosen) in OFFERED.items():
+    text = "".join((root / "tests/ports" / name).read_text() for name in chosen)
     offered = set(re.findall(r"\w+", re.sub(r"//.*", "", text))) | ANYWHERE[port]
     for path in sorted(include.rglob("*.hpp")):
         name = path.relative_to(include).as_posix()
@@ -100,7 +100,7 @@ for port, place in OFFERED.items():
             continue  # the poller of that system alone: what it waits for besides is its layer's
         for used in sorted(set(re.findall(rf"\b{port}::(\w+)", code)) - offered):
             errors.append(f"{name}: uses {port}::{used}, which no port is asked for; add it to "
-                          f"thrum/detail/{port}/contract.hpp and to {place.relative_to(include)}")
+                          f"tests/ports/{contract} and to tests/ports/{chosen[0]}")
 
 # A file that only the bodies of one header ask for is a part of that.
 for name in graph:

@@ -4,7 +4,7 @@
 // Descriptors, files, sockets, pipes and processes of a system's layer without the rest of the
 // library: chosen_io.hpp asserts that the contract's concepts hold, and a run uses each of them.
 // Exits with 0 if all of it did what the contract says.
-#include <thrum/detail/os/chosen_io.hpp>
+#include "../ports/chosen_io.hpp"
 
 #include <cstdio>
 #include <cstring>

@@ -63,8 +63,8 @@ for mode in "-O2" "-O2 -DTHRUM_SEPARATE=1" "-O0 -DTHRUM_CHECKS=1" "-O3 -march=x8
   "-O2 -fno-exceptions -fsyntax-only"; do
   # shellcheck disable=SC2086
   if [[ $mode = *-fsyntax-only ]]; then
-    echo '#include <thrum/detail/os/chosen_threads.hpp>' |
-      $cxx $mode -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Iinclude -x c++ -
+    echo '#include "ports/chosen_threads.hpp"' |
+      $cxx $mode -std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Iinclude -Itests -x c++ -
     echo "$mode: ok"
     continue
   fi

@@ -3,10 +3,11 @@
 //
 // What the suite does not try of Windows' layer, without the rest of the library: the switch on stacks that
 // grow, an interruption on such a stack, a DLL with a copy of the layer, and the last output at exit. Exits
-// with 0 if all of it did what os/contract.hpp and arch/contract.hpp say.
+// with 0 if all of it did what tests/ports/system_contract.hpp and arch/contract.hpp say.
+#include "../ports/chosen_threads.hpp"
+
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/stderr.hpp>
-#include <thrum/detail/os/chosen_threads.hpp>
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/windows/processors.hpp>
 #include <thrum/detail/os/windows/uninterrupted.hpp>

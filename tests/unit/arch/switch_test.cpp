@@ -7,10 +7,10 @@
 // unit/sched/core/traits_test.cpp, which is another flavour of the library, asks the same.
 
 #include <thrum/detail/arch/arch.hpp>
-#include <thrum/detail/arch/chosen_processor.hpp>
 #include <thrum/detail/arch/contract.hpp>
 #include <thrum/detail/base/random.hpp>
 
+#include "ports/chosen_processor.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/fibre.hpp"

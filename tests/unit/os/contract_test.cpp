@@ -3,8 +3,8 @@
 //
 // The concepts of a system's capabilities. That the layer of this system satisfies all of them is
 // asserted where it is chosen; here is shown that each refuses a layer that does less.
-#include <thrum/detail/os/chosen_system.hpp>
-#include <thrum/detail/os/contract.hpp>
+#include "ports/chosen_system.hpp"
+#include "ports/system_contract.hpp"
 
 #include <cstddef>
 #include <cstdint>

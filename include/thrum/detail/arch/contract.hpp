@@ -22,7 +22,7 @@
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
 //   below it, at *save_sp: for a stack that sleeps inside f without having been switched from.
-// What the compiler can see of it are the concepts below; chosen_processor.hpp asks them.
+// tests/ports/processor_contract.hpp has concepts for what the compiler can see of it.
 //
 // switch_stack pushes the registers that a called function must preserve, stores the stack pointer
 // in *save_sp, loads load_sp, pops the other side's registers and jumps to where that side had
@@ -78,7 +78,6 @@
 #ifndef THRUM_DETAIL_ARCH_CONTRACT_HPP
 #define THRUM_DETAIL_ARCH_CONTRACT_HPP
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -107,55 +106,6 @@ struct registers_of_frame {
   std::uintptr_t value[count] = {};
   std::uintptr_t pc = 0;
 };
-
-// clang-format 14 takes what follows `noexcept` for a statement of its own.
-// clang-format off
-
-/// Both ways to switch, a fresh stack's first frame, and the loop's hint to the processor.
-template <class Processor>
-concept switches_stacks = requires(void** save_sp, void* load_sp, void* pass, stack_bounds bounds,
-                                   entry_function entry, void (*f)(void*)) {
-  { Processor::name[0] } -> std::convertible_to<char>;
-  requires std::same_as<decltype(Processor::stack_alignment), const std::size_t>;
-  { Processor::spin_hint() } noexcept -> std::same_as<void>;
-  { Processor::switch_stack(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
-  { Processor::switch_stack_paired(save_sp, load_sp, pass) } noexcept -> std::same_as<void*>;
-  { Processor::prepare_stack(load_sp, bounds, entry, pass) } noexcept -> std::same_as<void*>;
-  { Processor::call_as_parked(save_sp, f, pass) } noexcept -> std::same_as<void>;
-  { Processor::parked_limit(load_sp) } noexcept -> std::same_as<const void*>;
-  { Processor::has_shadow_stack() } noexcept -> std::same_as<bool>;
-};
-
-/// Where a stack that is parked, or was interrupted by a signal, stands: registers by DWARF's
-/// numbers, `count` of them, of which number `sp` is the stack pointer; and `pc`, the place in the
-/// code.
-template <class Processor>
-concept tells_registers = requires(typename Processor::frame_registers& at, std::uintptr_t address,
-                                   const void* sp, const int& machine_of_any_system) {
-  requires std::same_as<decltype(Processor::parked_frame_bytes), const std::size_t>;
-  requires Processor::frame_registers::sp < Processor::frame_registers::count;
-  { at.value[Processor::frame_registers::sp] } -> std::same_as<std::uintptr_t&>;
-  { at.pc } -> std::same_as<std::uintptr_t&>;
-  { Processor::plain_address(address) } noexcept -> std::same_as<std::uintptr_t>;
-  { Processor::parked_registers(sp) } noexcept -> std::same_as<typename Processor::frame_registers>;
-  { Processor::interrupted_registers(machine_of_any_system) } noexcept
-      -> std::same_as<typename Processor::frame_registers>;
-};
-
-/// Calls f(argument); an exception that is about to leave it is shown to observe_exception. Asked
-/// only where there are exceptions.
-template <class Processor>
-concept watches_exceptions = requires(void (*f)(void*), void* argument) {
-  { Processor::call_watched(f, argument) } -> std::same_as<void>;
-};
-
-/// A request to valgrind, if the program runs in it; else 0.
-template <class Processor>
-concept asks_valgrind = requires(const std::uintptr_t (&request)[6]) {
-  { Processor::ask_valgrind(request) } noexcept -> std::same_as<std::uintptr_t>;
-};
-
-// clang-format on
 
 }}}  // namespace thrum::THRUM_ABI::arch
 

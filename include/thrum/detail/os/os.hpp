@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Chooses the operating system. What its layer must offer is in contract.hpp, and checked in
-// chosen_system.hpp.
+// Chooses the operating system. tests/ports/system_contract.hpp says what its layer must offer, and
+// tests/ports/chosen_system.hpp checks it.
 #ifndef THRUM_DETAIL_OS_OS_HPP
 #define THRUM_DETAIL_OS_OS_HPP
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What an operating system must offer for net and io: the part of contract.hpp that is about
+// What an operating system must offer for net and io: the part of system_contract.hpp that is about
 // descriptors, sockets, files, directories, pipes and signals. Without it there is no net and no io.
-#ifndef THRUM_DETAIL_OS_IO_CONTRACT_HPP
-#define THRUM_DETAIL_OS_IO_CONTRACT_HPP
+#ifndef THRUM_TESTS_PORTS_IO_CONTRACT_HPP
+#define THRUM_TESTS_PORTS_IO_CONTRACT_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/file_modes.hpp>
@@ -18,7 +18,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-// As in contract.hpp.
+// As in system_contract.hpp.
 // clang-format off
 
 /// result: what calls on descriptors say. A count, or below zero an error of the system, of which
@@ -264,4 +264,4 @@ concept has_quit_signal = requires(void (*call)(void*) noexcept, void* argument)
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_DETAIL_OS_IO_CONTRACT_HPP
+#endif  // THRUM_TESTS_PORTS_IO_CONTRACT_HPP

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The processor that is compiled for, as one class, and the check that it offers what contract.hpp
-// asks. For tests and for authors of a port: a program does not include it.
-#ifndef THRUM_DETAIL_ARCH_CHOSEN_PROCESSOR_HPP
-#define THRUM_DETAIL_ARCH_CHOSEN_PROCESSOR_HPP
+// The processor that is compiled for, as one class, and the check that it offers what
+// processor_contract.hpp asks.
+#ifndef THRUM_TESTS_PORTS_CHOSEN_PROCESSOR_HPP
+#define THRUM_TESTS_PORTS_CHOSEN_PROCESSOR_HPP
+
+#include "processor_contract.hpp"
 
 #include <thrum/detail/arch/arch.hpp>
-#include <thrum/detail/arch/contract.hpp>
 #include <thrum/detail/base/config.hpp>
 
 #include <cstddef>

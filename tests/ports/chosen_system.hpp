@@ -1,23 +1,23 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The system that is compiled for, as one class, and the check that it offers all of contract.hpp.
-// For tests and for authors of a layer: a program does not include it.
+// The system that is compiled for, as one class, and the check that it offers all of system_contract.hpp.
 //
 // A layer that lacks something does not compile here. What it has not declared stands in an error
 // with the capability beside the name:
 //   error: 'futex_wake' is not a member of 'thrum::os'
 // and what it has declared otherwise makes the assertion of its capability fail, where the compiler
 // says which requirement is not met:
-//   error: static assertion failed: the system's layer wants has_note: see os/contract.hpp
-#ifndef THRUM_DETAIL_OS_CHOSEN_SYSTEM_HPP
-#define THRUM_DETAIL_OS_CHOSEN_SYSTEM_HPP
+//   error: static assertion failed: the system's layer wants has_note: see tests/ports/system_contract.hpp
+#ifndef THRUM_TESTS_PORTS_CHOSEN_SYSTEM_HPP
+#define THRUM_TESTS_PORTS_CHOSEN_SYSTEM_HPP
+
+#include "chosen_io.hpp"
+#include "chosen_threads.hpp"
+#include "system_contract.hpp"
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/os/chosen_io.hpp>
-#include <thrum/detail/os/chosen_threads.hpp>
-#include <thrum/detail/os/contract.hpp>
 #include <thrum/detail/os/os.hpp>
 
 #include <atomic>
@@ -87,7 +87,7 @@ struct chosen_system : chosen_io, chosen_threads {
 // NOLINTBEGIN(bugprone-macro-parentheses): the name of a concept
 #define THRUM_REQUIRES(capability)         \
   static_assert(capability<chosen_system>, \
-                "the system's layer wants " #capability ": see os/contract.hpp");
+                "the system's layer wants " #capability ": see tests/ports/system_contract.hpp");
 // NOLINTEND(bugprone-macro-parentheses)
 // clang-format off
 THRUM_REQUIRES(has_processors)

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of the system that threads and memory need, as one class, and the check that it offers that
-// part of contract.hpp: of a system of which there is no more yet. Errors are as in chosen_system.hpp,
-// which adds the rest. For tests and for authors of a layer: a program does not include it.
-#ifndef THRUM_DETAIL_OS_CHOSEN_THREADS_HPP
-#define THRUM_DETAIL_OS_CHOSEN_THREADS_HPP
+// part of system_contract.hpp: of a system of which there is no more yet. Errors are as in chosen_system.hpp,
+// which adds the rest.
+#ifndef THRUM_TESTS_PORTS_CHOSEN_THREADS_HPP
+#define THRUM_TESTS_PORTS_CHOSEN_THREADS_HPP
+
+#include "system_contract.hpp"
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/os/contract.hpp>
 #include <thrum/detail/os/error_number.hpp>
 #include <thrum/detail/os/exception_state.hpp>
 #include <thrum/detail/os/exit.hpp>
@@ -112,7 +113,7 @@ struct chosen_threads {
 // NOLINTBEGIN(bugprone-macro-parentheses): the name of a concept
 #define THRUM_REQUIRES(capability)          \
   static_assert(capability<chosen_threads>, \
-                "the system's layer wants " #capability ": see os/contract.hpp");
+                "the system's layer wants " #capability ": see tests/ports/system_contract.hpp");
 // NOLINTEND(bugprone-macro-parentheses)
 // clang-format off
 THRUM_REQUIRES(has_clock)

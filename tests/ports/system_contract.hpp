@@ -3,8 +3,7 @@
 //
 // What an operating system must offer to the floors above: a concept for each capability. They are
 // about a class with the layer's functions and classes as its members; chosen_system.hpp makes one
-// of the layer that is compiled, and asks it for all of them. os.hpp does not include this file, so
-// that a user's program need not read it.
+// of the layer that is compiled, and asks it for all of them.
 //
 // A layer has a room for each capability, which is a file of its name in os/<system>/. What the
 // compiler cannot see stands in the comments. For all rooms:
@@ -18,13 +17,14 @@
 // Signals    A handler that saves errno may call: now, the futex calls, note, the fences, map,
 //            unmap, thread_id, yield_thread, sleep_ns. It may not call: thread::start and join,
 //            set_thread_name, available_processors.
-#ifndef THRUM_DETAIL_OS_CONTRACT_HPP
-#define THRUM_DETAIL_OS_CONTRACT_HPP
+#ifndef THRUM_TESTS_PORTS_SYSTEM_CONTRACT_HPP
+#define THRUM_TESTS_PORTS_SYSTEM_CONTRACT_HPP
+
+#include "children_contract.hpp"
+#include "io_contract.hpp"
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/answers.hpp>
-#include <thrum/detail/os/children_contract.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/io_contract.hpp>        // IWYU pragma: export
 
 #include <atomic>
 #include <concepts>
@@ -351,4 +351,4 @@ concept has_unwind_table = requires(std::uintptr_t address, typename System::cod
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_DETAIL_OS_CONTRACT_HPP
+#endif  // THRUM_TESTS_PORTS_SYSTEM_CONTRACT_HPP

@@ -3,8 +3,8 @@
 //
 // What an operating system must offer for child processes, and for changes of files: the part of
 // contract.hpp that is about what others do.
-#ifndef THRUM_DETAIL_OS_CHILDREN_CONTRACT_HPP
-#define THRUM_DETAIL_OS_CHILDREN_CONTRACT_HPP
+#ifndef THRUM_TESTS_PORTS_CHILDREN_CONTRACT_HPP
+#define THRUM_TESTS_PORTS_CHILDREN_CONTRACT_HPP
 
 #include <thrum/detail/base/config.hpp>
 
@@ -14,7 +14,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-// As in contract.hpp.
+// As in system_contract.hpp.
 // clang-format off
 
 /// process: starting a program, waiting for its end, sending it a signal. open_process gives a
@@ -84,4 +84,4 @@ concept has_file_watch = requires(typename System::file_watch& watch,
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_DETAIL_OS_CHILDREN_CONTRACT_HPP
+#endif  // THRUM_TESTS_PORTS_CHILDREN_CONTRACT_HPP

@@ -3,11 +3,12 @@
 //
 // The part of chosen_system.hpp that is about descriptors, files, sockets, pipes and processes. Apart,
 // since a layer may have these before it has the rest.
-#ifndef THRUM_DETAIL_OS_CHOSEN_IO_HPP
-#define THRUM_DETAIL_OS_CHOSEN_IO_HPP
+#ifndef THRUM_TESTS_PORTS_CHOSEN_IO_HPP
+#define THRUM_TESTS_PORTS_CHOSEN_IO_HPP
+
+#include "system_contract.hpp"
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/os/contract.hpp>
 #include <thrum/detail/os/io_parts.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -185,7 +186,7 @@ struct chosen_io {
 // NOLINTBEGIN(bugprone-macro-parentheses): the name of a concept
 #define THRUM_REQUIRES(capability)     \
   static_assert(capability<chosen_io>, \
-                "the system's layer wants " #capability ": see os/contract.hpp");
+                "the system's layer wants " #capability ": see tests/ports/system_contract.hpp");
 // NOLINTEND(bugprone-macro-parentheses)
 // clang-format off
 THRUM_REQUIRES(has_results)
@@ -203,4 +204,4 @@ THRUM_REQUIRES(has_file_watch)
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_DETAIL_OS_CHOSEN_IO_HPP
+#endif  // THRUM_TESTS_PORTS_CHOSEN_IO_HPP
