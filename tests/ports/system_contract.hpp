@@ -155,21 +155,21 @@ concept thread_key_like = requires(const Key& key, const void* word) {
 };
 
 /// thread: starting and naming threads; those that are never joined take no signals. A thread's
-/// number is unique in the system while it lives. A bystander makes nothing runnable: a deadlock is
+/// number is unique in the system while it lives. A passive thread makes nothing runnable: a deadlock is
 /// reported although it runs. A system without CPUs or priorities says 0. Signals do not end sleep_ns.
 template <class System>
 concept has_thread = thread_like<typename System::thread> &&
     thread_key_like<typename System::thread_key> &&
     thread_word_like<typename System::template thread_word<int*>> &&
     has_objects_of_threads<System> &&
-    std::is_nothrow_default_constructible_v<typename System::bystander_scope> &&
+    std::is_nothrow_default_constructible_v<typename System::passive_thread_scope> &&
     requires(void* (*entry)(void*), void* argument, const char* name, int priority,
              std::int64_t ns) {
   { System::start_detached_thread(entry, argument) } noexcept -> std::same_as<int>;
   { System::set_thread_name(name) } noexcept -> std::same_as<void>;
   { System::thread_id() } noexcept -> std::same_as<std::uint64_t>;
   { System::count_threads() } noexcept -> std::same_as<std::size_t>;
-  requires std::same_as<decltype(System::bystanders), std::atomic<unsigned>* const>;
+  requires std::same_as<decltype(System::passive_threads), std::atomic<unsigned>* const>;
   { System::yield_thread() } noexcept -> std::same_as<void>;
   { System::sleep_ns(ns) } noexcept -> std::same_as<void>;
   { System::current_cpu() } noexcept -> std::same_as<std::uint32_t>;

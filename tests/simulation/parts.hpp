@@ -87,7 +87,7 @@ struct machine;
 struct poll_sink;
 struct upcall_table;
 
-enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_apart = 5 };
+enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_outside_ring = 5 };
 
 /// Runs step by step: from where it begins, or was made ready, to where it waits or ends.
 struct goroutine : netpoll::ready_node {

@@ -67,7 +67,7 @@ class ready_signal::watch : sched::foreign_point {
   /// Has begin() called at that moment, or before.
   void look_at(std::int64_t moment) noexcept;
   bool was_told() const noexcept;
-  static void tell_channel(sched::told_point& self) noexcept;
+  static void tell_channel(sched::callback_point& self) noexcept;
 
   ready_signal of_;
   channel* to_;
@@ -200,7 +200,7 @@ THRUM_OUT_OF_LINE void ready_signal::watch::end() noexcept {
   is_linked = false;
 }
 
-THRUM_OUT_OF_LINE void ready_signal::watch::tell_channel(sched::told_point& self) noexcept {
+THRUM_OUT_OF_LINE void ready_signal::watch::tell_channel(sched::callback_point& self) noexcept {
   using namespace base::orders;
   auto& own = static_cast<watch&>(self);
   // relaxed: written before it was told

@@ -108,7 +108,7 @@ struct machine;
 struct poll_sink;
 struct upcall_table;
 
-enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_apart = 5 };
+enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_outside_ring = 5 };
 
 struct goroutine : netpoll::ready_node {
   goroutine* queue_next = nullptr;

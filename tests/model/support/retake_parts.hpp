@@ -156,7 +156,7 @@ struct machine {
     bool is_calling_thread() const { return true; }
   } self;
   model::retaking::figure heard;
-  std::atomic<bool> deaf{false};
+  std::atomic<bool> unresponsive{false};
   std::uint32_t cpu = 0;
   os::preempt_target interruption;
 };

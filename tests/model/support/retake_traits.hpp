@@ -176,7 +176,7 @@ struct protocol_traits : model::traits {
   static constexpr std::int64_t least_run_ns = 1'000'000;
   static constexpr std::int64_t blocked_ns = 1'000'000;
   static constexpr std::int64_t silent_ns = 100'000'000;
-  static constexpr std::int64_t deaf_ns = 10'000'000;
+  static constexpr std::int64_t unresponsive_ns = 10'000'000;
   static constexpr bool has_fine_cpu_clock = true;
   static std::int64_t now() noexcept { return 0; }
 

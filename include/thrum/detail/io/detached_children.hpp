@@ -127,7 +127,7 @@ THRUM_OUT_OF_LINE void detached_children::have_thread_locked() noexcept {
 
 THRUM_OUT_OF_LINE void* detached_children::serve(void*) noexcept {
   os::set_thread_name("thrum-children");
-  const os::bystander_scope readies_nobody;
+  const os::passive_thread_scope readies_nobody;
   for (;;) {
     bool may_sleep;
     bool all_at_intervals;
@@ -183,7 +183,7 @@ THRUM_OUT_OF_LINE void detached_children::forget() noexcept {
   state.watch.close();
   std::construct_at(&state);
   state.is_hooked = true;
-  os::bystanders.store(0, std::memory_order_relaxed);  // relaxed: there is only this thread
+  os::passive_threads.store(0, std::memory_order_relaxed);  // relaxed: there is only this thread
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail

@@ -119,10 +119,10 @@ struct end_signal {
 
   /// The goroutine tells this point when it ends, in place of a waiter for its end. Several cases may
   /// have the same handle: each leads to the one that came before.
-  class watch : told_point {
+  class watch : callback_point {
    public:
     watch(const end_signal& of, signal& to) noexcept
-        : told_point(&tell_all), to_(&to), target_(of.target) {
+        : callback_point(&tell_all), to_(&to), target_(of.target) {
       if (target_ == nullptr) {
         return;
       }
@@ -172,7 +172,7 @@ struct end_signal {
       return false;
     }
 
-    static void tell_all(told_point& last) noexcept {
+    static void tell_all(callback_point& last) noexcept {
       for (auto* each = static_cast<watch*>(&last); each != nullptr;) {
         watch* const before = each->before_;
         each->to_->close();

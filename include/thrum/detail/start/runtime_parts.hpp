@@ -156,7 +156,7 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   };
   if (role.is_whole_program && settings_.detect_deadlock) {
     config.deadlock = &report_deadlock;
-    config.bystanders = 1;
+    config.passive_threads = 1;
   }
   config.bell = bell_.get();
   const std::size_t n = settings_.name.copy(config.name, sizeof config.name - 1);

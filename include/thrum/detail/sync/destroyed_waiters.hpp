@@ -126,7 +126,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::add(sched::wait_point& poin
   }
   const sched::goroutine* const g = point.g;
   if (g == nullptr) {
-    threads_ += sched::told_point::is_one(point) ? 0 : 1;
+    threads_ += sched::callback_point::is_one(point) ? 0 : 1;
     return;
   }
   // relaxed: only a child process sets it

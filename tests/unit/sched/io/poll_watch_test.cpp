@@ -17,7 +17,7 @@ namespace {
 
 struct counting_point : thrum::sched::foreign_point {
   counting_point() noexcept
-      : foreign_point([](thrum::sched::told_point& self) noexcept {
+      : foreign_point([](thrum::sched::callback_point& self) noexcept {
           ++static_cast<counting_point&>(self).n;
         }) {}
   std::atomic<int> n{0};

@@ -320,8 +320,9 @@ TEST_CASE("a waiter withdraws its own selection with the lock that it holds") {
 
 TEST_CASE(
     "what is told has its function called where a waiter would be woken, alone and in a list") {
-  struct told : thrum::sched::told_point {
-    told() noexcept : told_point([](told_point& self) noexcept { ++static_cast<told&>(self).n; }) {}
+  struct told : thrum::sched::callback_point {
+    told() noexcept
+        : callback_point([](callback_point& self) noexcept { ++static_cast<told&>(self).n; }) {}
     int n = 0;
   };
   told one;

@@ -81,11 +81,11 @@ TEST_CASE("a thread that computed goes on with its processor, or with another if
     machine& m = computes_on(scheduler, 0);
     m.g->status = keeps ? g_status::running : g_status::syscall;
     m.retake = keeps ? retake_state::wanted : retake_state::taken;
-    m.deaf = !keeps;
+    m.unresponsive = !keeps;
     CHECK(&answer_monitor(m) == &m);
     CHECK(m.p == &scheduler.p(keeps ? 0 : 1));
     CHECK(m.retake == retake_state::none);
-    CHECK_FALSE(m.deaf);
+    CHECK_FALSE(m.unresponsive);
     CHECK(m.g->status == g_status::running);
   }
 }

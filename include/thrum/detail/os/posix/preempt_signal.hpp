@@ -53,7 +53,7 @@ struct preempt_target {
   /// Called before a signal without a value is sent. False: one is on its way, and is as good. A foreign
   /// handler may have swallowed that one, so sometimes another is sent all the same.
   bool is_to_be_sent() noexcept {
-    constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make a thread deaf
+    constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make it unresponsive
     // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
     return !unmarked.exchange(true, std::memory_order_release) ||
            // relaxed: a figure and no more

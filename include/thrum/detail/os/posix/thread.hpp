@@ -14,7 +14,7 @@
 
 #if THRUM_OS_POSIX
 
-#include <thrum/detail/os/bystanders.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/passive_threads.hpp>  // IWYU pragma: export
 
 #include <pthread.h>
 

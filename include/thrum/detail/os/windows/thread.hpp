@@ -9,7 +9,7 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/os/bystanders.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/passive_threads.hpp>  // IWYU pragma: export
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

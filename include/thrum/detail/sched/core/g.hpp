@@ -76,7 +76,7 @@ enum g_flag : std::uint8_t {
   g_off_host = 8,    // it must not run on a host's thread
   g_started = 16,    // it has been on the processor before
   /// Flags of a goroutine that stands in no P's queue when it is ready.
-  g_apart = g_on_host | g_background,
+  g_outside_ring = g_on_host | g_background,
 };
 
 /// The flags of a goroutine that is about to start.

@@ -124,7 +124,7 @@ struct alignas(base::cache_line_size) machine {
   /// Signals that have arrived. Written by the handler, read by the monitor.
   figure<std::uint32_t> heard;
   /// The monitor has found that none arrives: the thread lets them through when it enters next.
-  atomic<bool> deaf{false};
+  atomic<bool> unresponsive{false};
   os::signal_stack for_signals;  // reserved by the creator
 
   // -- this thread; read by the thread that freezes, while this one waits --

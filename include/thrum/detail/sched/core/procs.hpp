@@ -5,7 +5,7 @@
 //
 // The number of processors changes without stopping the world (Go stops it): Ps are never freed,
 // so a reader with an old number sees at worst an empty queue. A surplus P that idles dies under
-// the lock; one that is held is asked to, by attention_retire, and its holder lays it down the next
+// the lock; one that is held is asked to, by attention_retire, and its holder gives it up the next
 // time it schedules. Searches walk the Ps below p_table::live(), which falls when the last ones are
 // dead: a program that once had 4,096 processors does not pay for them for ever.
 // Searches for forks walk those below p_table::forking(), which the monitor lowers when the last goroutine

@@ -192,7 +192,7 @@ class runtime_scheduler {
     }
   }
 
-  /// The holder lays down a P that was asked to retire: its goroutines go to the head of the
+  /// The holder gives up a P that was asked to retire: its goroutines go to the head of the
   /// global queue, its timers to P 0. The caller then wakes a processor for them.
   void retire_p(machine& m) noexcept;
 
@@ -261,7 +261,7 @@ class runtime_scheduler {
   /// An M for a new thread: a vacant one, or another. Caller holds the lock.
   machine* new_m_locked() noexcept;
 
-  /// V1 to V4, for an M that is about to sleep and counts as asleep, or has laid down the last P
+  /// V1 to V4, for an M that is about to sleep and counts as asleep, or has given up the last P
   /// that was held. True: some M must take a P and look for work. Caller holds the idle lock. In
   /// virtual_time_jump.hpp.
   bool resume_quiet_locked() noexcept;

@@ -66,7 +66,7 @@ struct scheduler_config {
   /// Tells the first host of goroutines that are bound to it. Null: not asked for.
   host_bell* bell = nullptr;
   /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
-  unsigned bystanders = 0;
+  unsigned passive_threads = 0;
   void* user = nullptr;
   char name[12] = "thrum";
 };

@@ -128,7 +128,7 @@ struct default_traits {
   /// How long a thread must have computed after a signal was sent to it that it has not taken, for
   /// its P to be taken without. A thread takes a signal when it next enters or leaves the system,
   /// or a clock interrupts it: within 10 ms on the slowest kernel, and mostly within one.
-  static constexpr std::int64_t deaf_ns = 10'000'000;
+  static constexpr std::int64_t unresponsive_ns = 10'000'000;
 
   /// Whether the CPU clock of a thread tells within less than a millisecond that it computes.
   static constexpr bool has_fine_cpu_clock = os::thread_ref::has_fine_clock;

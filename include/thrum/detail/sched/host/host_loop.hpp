@@ -65,11 +65,11 @@ class host_call {
       *h.m.exceptions = {};
     }
     base::context_adopt(h.m.context);
-    pick_up(h);
+    acquire_host_p(h);
     h.inbox.begin_call();
   }
   ~host_call() {
-    lay_down(h_);
+    release_host_p(h_);
     h_.inbox.end_call();
     base::context_destroy(h_.m.context);
     if constexpr (THRUM_EXCEPTIONS) {
@@ -218,14 +218,14 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
       end_vain_search(h);  // I6: looks once more
       continue;
     }
-    lay_down(h);
+    release_host_p(h);
     const bool rests = host_rest::begin(h, never, true, has_looked);
     if (rests) {
       rest(never, host_rest::until(h, deadline), has_looked);
       host_rest::end(h);
     }
     has_looked = !rests;
-    pick_up(h);
+    acquire_host_p(h);
   }
   h.until.store(no_deadline, relaxed);  // relaxed: the monitor may see it a round later
   return n;

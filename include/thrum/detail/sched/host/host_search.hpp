@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What a host searches, and with which P: it takes its P up and lays it down, finds a goroutine that
+// What a host searches, and with which P: it acquires its P and releases it, finds a goroutine that
 // may run on its thread, and runs a slice of it. The essay is in host_loop.hpp.
 #ifndef THRUM_DETAIL_SCHED_HOST_HOST_SEARCH_HPP
 #define THRUM_DETAIL_SCHED_HOST_HOST_SEARCH_HPP
@@ -36,7 +36,7 @@ enum class host_search : std::uint8_t {
 // ---- the P -------------------------------------------------------------------------------------
 
 /// The host becomes busy.
-inline void pick_up(host_thread& h) noexcept {
+inline void acquire_host_p(host_thread& h) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
   {
     scoped guard(scheduler.idle.lock());  // HO2
@@ -79,7 +79,7 @@ inline void end_vain_search(host_thread& h) noexcept {
 }
 
 /// The host is busy no more. HO1
-inline void lay_down(host_thread& h) noexcept {
+inline void release_host_p(host_thread& h) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
   if (h.executes) {
     h.executes = false;

@@ -61,8 +61,9 @@ struct poll_watch;       // poll_watch.hpp
 class wake_list;         // run/wake_list.hpp
 
 /// A waiter for a descriptor that is not ours, and the runtime whose poller it uses. In `turns`.
-struct foreign_point : told_point {
-  explicit foreign_point(tell_function function = nullptr) noexcept : told_point(function) {}
+struct foreign_point : callback_point {
+  explicit foreign_point(callback_function function = nullptr) noexcept
+      : callback_point(function) {}
   runtime_scheduler* scheduler = nullptr;
   bool is_linked = false;  // or was, for a watch; its owner's
   /// For a watch: the side's deadline that it found (poll_watch.hpp); its owner's.

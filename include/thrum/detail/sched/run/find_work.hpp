@@ -66,15 +66,15 @@ inline goroutine* poll_now(machine& m) noexcept {
   goroutine* const first = pop_first(sink);
   inject(sink);
   if (first != nullptr) {
-    if ((first->flags & g_apart) == 0) [[likely]] {
+    if ((first->flags & g_outside_ring) == 0) [[likely]] {
       begin_slice(*m.p);
       leave_poller(m, *first);
       return first;
     }
-    ready_apart(*first);
+    ready_outside_ring(*first);
   }
   goroutine* const g = take_global(m);
-  // A select that learned of an event is runnable here: see told_point.
+  // A select that learned of an event is runnable here: see callback_point.
   return g != nullptr ? g : take_local(m);
 }
 
@@ -191,7 +191,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     if (first == nullptr || is_in_background(*first)) {
       scheduler.idle.begin_spinning(m);
       if (first != nullptr) {
-        ready_apart(*first);
+        ready_outside_ring(*first);
       }
     } else {
       // It may compute for long, and no thread sleeps now until the first timer of the idle Ps.

@@ -41,7 +41,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 inline void leave_poller(machine& m, goroutine& g) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   m.from_poller.g = nullptr;
-  if (scheduler.idle.idle_ps() == 0 || scheduler.clock.is_virtual() || (g.flags & g_apart) != 0) {
+  if (scheduler.idle.idle_ps() == 0 || scheduler.clock.is_virtual() ||
+      (g.flags & g_outside_ring) != 0) {
     return;
   }
   m.from_poller = {&g, m.p->schedule_tick.get(), scheduler.poll.last_look()};

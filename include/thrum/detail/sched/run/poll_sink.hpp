@@ -44,9 +44,9 @@ struct polled_goroutines {
   explicit polled_goroutines(netpoll::ready_list& list) noexcept {
     while (netpoll::ready_node* const node = list.pop_front()) {
       auto& g = *static_cast<goroutine*>(node);
-      if ((g.flags & g_apart) != 0) [[unlikely]] {
+      if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
         g.moved_much = false;
-        ready_apart(g);
+        ready_outside_ring(g);
         continue;
       }
       g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue

@@ -59,7 +59,7 @@ THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
 }
 
 /// Makes a goroutine runnable that stands in no P's queue. From any thread.
-THRUM_COLD inline void ready_apart(goroutine& g) noexcept {
+THRUM_COLD inline void ready_outside_ring(goroutine& g) noexcept {
   if ((g.flags & g_on_host) != 0) {
     ready_on_host(g);
     return;
@@ -82,8 +82,8 @@ THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
 
 /// Makes g runnable on the P that m holds: it runs as soon as the running one parks.
 THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
-  if ((g.flags & g_apart) != 0) [[unlikely]] {
-    ready_apart(g);
+  if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
+    ready_outside_ring(g);
     return;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
@@ -100,8 +100,8 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
     ready_next(m, g);
     return;
   }
-  if ((g.flags & g_apart) != 0) [[unlikely]] {
-    ready_apart(g);
+  if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
+    ready_outside_ring(g);
     return;
   }
   g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
@@ -110,8 +110,8 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
 
 /// Makes g runnable from a thread that holds no P of g's runtime.
 inline void ready_elsewhere(goroutine& g) noexcept {
-  if ((g.flags & g_apart) != 0) [[unlikely]] {
-    ready_apart(g);
+  if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
+    ready_outside_ring(g);
     return;
   }
   runtime_scheduler& scheduler = *g.scheduler;

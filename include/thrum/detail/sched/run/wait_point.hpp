@@ -79,11 +79,11 @@ struct wait_point : base::list_node<wait_point> {
   wait_point(goroutine* waits, void* on, withdraw_function take_out) noexcept
       : g(waits), withdraw(take_out), object(on) {}
 
-  goroutine* g = nullptr;  // null: an OS thread, or a told_point
+  goroutine* g = nullptr;  // null: an OS thread, or a callback_point
   atomic<wake_cause> cause{wake_cause::none};
   basic_gate<traits> gate;
   withdraw_function withdraw = nullptr;
-  void* object = nullptr;                // for withdraw; of a told_point, itself
+  void* object = nullptr;                // for withdraw; of a callback_point, itself
   void* slot = nullptr;                  // where a value comes from or goes to
   selection_state* selection = nullptr;  // of which it is one of several
   os::note note;                         // for an OS thread
@@ -92,10 +92,10 @@ struct wait_point : base::list_node<wait_point> {
 /// A point without a waiter: to wake it is to call its function, without a lock. So an object that is no
 /// channel can report an event to a goroutine that waits on a channel. Its owner takes it out under the
 /// object's lock, as any point. If the point is out already, the owner waits until the function was called.
-struct told_point : wait_point {
-  using tell_function = void (*)(told_point&) noexcept;
+struct callback_point : wait_point {
+  using callback_function = void (*)(callback_point&) noexcept;
   /// Null: an ordinary point after all.
-  explicit told_point(tell_function function) noexcept : tell(function) {
+  explicit callback_point(callback_function function) noexcept : call(function) {
     object = function != nullptr ? static_cast<wait_point*>(this) : nullptr;
   }
 
@@ -103,7 +103,7 @@ struct told_point : wait_point {
   static bool is_one(const wait_point& point) noexcept { return point.object == &point; }
 
   /// The point may be gone when this returns (WP2).
-  const tell_function tell;
+  const callback_function call;
 };
 
 /// One wait on several objects (select): a point is linked on each of them, and a thread that
@@ -207,9 +207,9 @@ inline os::note& note_of(wait_point& point) noexcept {
 
 /// The last step for a point without a goroutine.
 THRUM_COLD inline void wake_other(wait_point& point) noexcept {
-  if (told_point::is_one(point)) {
-    auto& told = static_cast<told_point&>(point);
-    told.tell(told);
+  if (callback_point::is_one(point)) {
+    auto& with_callback = static_cast<callback_point&>(point);
+    with_callback.call(with_callback);
   } else {
     note_of(point).wake();
   }

@@ -9,7 +9,7 @@
 // goroutines run from. wait_list::take_all_if walks from both ends at once, so that two loads are
 // under way.
 //
-// OS threads, which wait for a note, and told points are kept in a chain of wait points and woken one by
+// OS threads, which wait for a note, and callback points are kept in a chain of wait points and woken one by
 // one. All goroutines are woken one by one, too, if they belong to several runtimes.
 //
 // Invariant
@@ -105,7 +105,7 @@ class wake_list {
   /// Its status is on the line that the queue writes anyway.
   goroutine& prepared(goroutine& g) noexcept {
     g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
-    is_mixed_ = is_mixed_ || (g.flags & g_apart) != 0 ||
+    is_mixed_ = is_mixed_ || (g.flags & g_outside_ring) != 0 ||
                 (!goroutines_.empty() && g.scheduler != scheduler_);
     scheduler_ = g.scheduler;
     return g;

@@ -99,16 +99,15 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
     return seen;
   }
   constexpr std::size_t helpers = 2;  // the monitor and the creator
-  // Bystanders are counted before and after the threads; the smaller count is taken.
-  // relaxed: os::bystander_scope tells why
-  const unsigned bystanders_before = os::bystanders.load(relaxed);
+  // Passive threads are counted before and after the threads; the smaller count is taken.
+  // relaxed: os::passive_thread_scope tells why
+  const unsigned passive_before = os::passive_threads.load(relaxed);
   const std::size_t threads = os::count_threads();
-  // relaxed: os::bystander_scope tells why
-  const unsigned bystanders_after = os::bystanders.load(relaxed);
-  const std::size_t ours =
-      std::size_t{scheduler.ms.with_thread()} + helpers + config.bystanders +
-      base::sanitizer_threads +
-      (bystanders_before < bystanders_after ? bystanders_before : bystanders_after);
+  // relaxed: os::passive_thread_scope tells why
+  const unsigned passive_after = os::passive_threads.load(relaxed);
+  const std::size_t ours = std::size_t{scheduler.ms.with_thread()} + helpers +
+                           config.passive_threads + base::sanitizer_threads +
+                           (passive_before < passive_after ? passive_before : passive_after);
   if (threads == 0 || threads > ours) {
     return liveness::by_others;
   }

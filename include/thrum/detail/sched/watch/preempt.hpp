@@ -99,8 +99,8 @@ THRUM_COLD inline machine& answer_monitor(machine& m) noexcept {
   }
   goroutine& g = *m.g;
   forget_p(m);
-  if (m.deaf.load(relaxed)) {      // relaxed: published by `retake`
-    m.deaf.store(false, relaxed);  // relaxed: the monitor sets it again if need be
+  if (m.unresponsive.load(relaxed)) {      // relaxed: published by `retake`
+    m.unresponsive.store(false, relaxed);  // relaxed: the monitor sets it again if need be
     os::unblock_preempt_signal();
   }
   machine& here = regain_p(m);

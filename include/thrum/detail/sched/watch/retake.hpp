@@ -28,7 +28,8 @@
 //   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`, or, on a system
 //            that does not say whether it sleeps, has had no CPU for `silent_ns`
-//   deaf     it was asked by a signal and has computed on without taking it: some goroutine has
+//   unresponsive
+//            it was asked by a signal and has computed on without taking it: some goroutine has
 //            blocked signals on that thread, this one or an earlier one, or it is in a long call of
 //            the system; or the system refuses to interrupt it. Its P is taken as from one that blocks
 //   If nothing else could run, nothing is done.
@@ -36,7 +37,7 @@
 //   says for sure whether a thread computes (press_by_looks).
 //
 // The mask of signals belongs to the thread: a goroutine that blocks all signals and parks leaves
-// that mask behind for the next one. A deaf thread unblocks the scheduler's own signal when it
+// that mask behind for the next one. An unresponsive thread unblocks the scheduler's own signal when it
 // enters the library and finds its P gone. Nothing is asked before: all would pay for it.
 //
 // RT1  at most one retake is under way: the monitor's.
@@ -84,7 +85,7 @@ class retaker {
   static constexpr int most_tries = 16;
 
   /// A thread that computes and was not interrupted so often, each time by so many tries, is in the
-  /// system's own code all the time: its P is taken as from one that is deaf.
+  /// system's own code all the time: its P is taken as from one that is unresponsive.
   static constexpr std::uint32_t most_refusals = 3;
 
   /// A P that has another goroutine at each look gets on by itself, and is looked at less and less:
@@ -97,7 +98,7 @@ class retaker {
 
   /// Whether the thread has computed for long without hearing the signal that was sent in this
   /// slice. By its own clock, as it may wait for a CPU.
-  static bool is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept;
+  static bool is_unresponsive(processor& p, const machine& m, std::int64_t cpu) noexcept;
 
   /// press() where the CPU clock tells nothing of so short a time, but a look tells for sure whether
   /// a thread computes.
@@ -106,7 +107,7 @@ class retaker {
 
   /// The goroutine of this P is to give it up.
   static void ask(processor& p, std::int64_t now, std::int64_t since) noexcept;
-  void take_from_deaf(processor& p, machine& m) noexcept;
+  void take_from_unresponsive(processor& p, machine& m) noexcept;
 
   /// False: the system has refused each time.
   [[nodiscard]] bool interrupt(machine& m, int tries) noexcept;
@@ -200,8 +201,8 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   if (!scheduler_.config().interrupts) {
     return;
   }
-  if (is_deaf(p, *m, cpu)) {
-    take_from_deaf(p, *m);
+  if (is_unresponsive(p, *m, cpu)) {
+    take_from_unresponsive(p, *m);
     return;
   }
   static_cast<void>(interrupt(*m, most_tries));
@@ -246,7 +247,7 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
   }
   seen.cpu_when = now;
   if (now >= allowed && scheduler_.config().interrupts && ++seen.refusals == most_refusals) {
-    take_from_deaf(p, m);
+    take_from_unresponsive(p, m);
   }
 }
 
@@ -257,13 +258,13 @@ inline void retaker::ask(processor& p, std::int64_t now, std::int64_t since) noe
   p.attention.fetch_or(attention_preempt, release);
 }
 
-inline void retaker::take_from_deaf(processor& p, machine& m) noexcept {
+inline void retaker::take_from_unresponsive(processor& p, machine& m) noexcept {
   p.seen.cpu_of = nullptr;
-  m.deaf.store(true, relaxed);  // relaxed: published by R5
+  m.unresponsive.store(true, relaxed);  // relaxed: published by R5
   retake(p, m);
 }
 
-inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) noexcept {
+inline bool retaker::is_unresponsive(processor& p, const machine& m, std::int64_t cpu) noexcept {
   auto& seen = p.seen;
   const std::uint32_t heard = m.heard.get();  // an older one costs some time
   if (!seen.asked || heard != seen.heard) {
@@ -272,7 +273,7 @@ inline bool retaker::is_deaf(processor& p, const machine& m, std::int64_t cpu) n
     seen.asked_cpu = cpu;
     return false;
   }
-  return cpu - seen.asked_cpu >= traits::deaf_ns;
+  return cpu - seen.asked_cpu >= traits::unresponsive_ns;
 }
 
 inline bool retaker::interrupt(machine& m, int tries) noexcept {
