@@ -14,9 +14,6 @@
 #define THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/base/fatal.hpp>
-#include <thrum/detail/base/order.hpp>
-#include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/lifetime.hpp>
 #include <thrum/detail/sched/core/m.hpp>
@@ -37,326 +34,141 @@
 #include <thrum/detail/sched/thread/thread_reserve.hpp>
 #include <thrum/detail/sched/thread/thread_table.hpp>
 
-#include <climits>
+#include <atomic>
 #include <cstdint>
-#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-[[noreturn]] THRUM_COLD inline void refuse_after_fork() noexcept {
-  base::fatal(
-      "a runtime was used in a child process after fork, where its threads do not exist: call exec "
-      "or _exit in the child, or fork before you make the first runtime");
-}
-
+/// Functions named `_locked` want the caller to hold idle.lock(). Short bodies are in scheduler_inline.hpp.
 class runtime_scheduler {
  public:
+  // ---- its life: open_close.hpp ----
   runtime_scheduler(const scheduler_config& config, const upcall_table& upcalls) noexcept
       : creator(*this, upcalls.m_main, upcalls.make_spare), config_(config), upcalls_(upcalls) {}
   runtime_scheduler(const runtime_scheduler&) = delete;
   runtime_scheduler& operator=(const runtime_scheduler&) = delete;
   ~runtime_scheduler();
-
   /// Gets memory and the poller ready. 0 or an error below zero; after an error only the destructor may
   /// be called.
   int open() noexcept;
-
   /// Tells every M and the monitor to end. All goroutines have ended before.
   void close() noexcept;
-
   /// Joins the creator and the Ms. The monitor, which may start one, has been joined before.
   void join_threads() noexcept;
-
   const scheduler_config& config() const noexcept { return config_; }
   const upcall_table& upcalls() const noexcept { return upcalls_; }
   memory_source memory() const noexcept { return memory_source(config_.memory); }
 
-  // ---- Ps ----
-
+  // ---- how many Ps there are: procs.hpp ----
   unsigned procs() const noexcept { return ps.wanted(); }
-
   /// GOMAXPROCS. More: at once. Fewer: each surplus P goes when its holder next schedules.
   /// Returns 0 or an error below zero.
   int set_procs(unsigned n) noexcept;
-
-  template <class F>
-  void for_each_p(F f) noexcept {
-    for_each_p_below(ps.made(), f);
-  }
-  template <class F>
-  void for_each_live_p(F f) noexcept {
-    for_each_p_below(ps.live(), f);
-  }
-  /// Calls f for each P on which a goroutine may fork that has begun to fork there.
-  template <class F>
-  void for_each_forking_p(F f) noexcept {
-    for_each_p_below(ps.forking(), f);
-  }
-  /// Calls f for each P below n, and for the Ps of hosts.
-  template <class F>
-  void for_each_p_below(unsigned n, F& f) noexcept {
-    const unsigned all = n + ps.hosts();
-    for (unsigned i = 0; i < all; ++i) {
-      f(ps.among(i, n));
-    }
-  }
-
-  /// When a P's next timer is due, by the machine's clock.
-  std::int64_t next_timer(const processor& p) const noexcept {
-    return clock.is_virtual() ? timer_heap<traits>::never : p.timers.earliest();
-  }
-  /// The first one of all Ps; not after `when`.
-  std::int64_t first_timer(std::int64_t when) noexcept {
-    for_each_live_p([&](const processor& p) {
-      const std::int64_t each = next_timer(p);
-      when = each < when ? each : when;
-    });
-    return when;
-  }
-
-  /// The queue that all Ps share for goroutines like this one.
-  global_queue<goroutine, traits>& queue_for(const goroutine& g) noexcept {
-    return (g.flags & g_background) != 0 ? background : global;
-  }
-
-  /// Whether something is queued that all Ps share.
-  bool has_shared_work() const noexcept { return !global.empty() || !background.empty(); }
-
-  /// Whether something is queued, anywhere.
-  bool has_queued_work() noexcept {
-    bool work = has_shared_work();
-    const unsigned n = ps.live();
-    const unsigned all = n + ps.hosts();
-    for (unsigned i = 0; i < all && !work; ++i) {
-      work = !ps.among(i, n).queue.empty();
-    }
-    return work || has_forks();
-  }
-
-  /// Whether no M waits in the poller, and one should: for descriptors, or for the timers of Ps that
-  /// idle.
-  bool poller_is_wanted() noexcept {
-    constexpr std::int64_t never = timer_heap<traits>::never;
-    return !poll.somebody_sleeps() && (poller.descriptors() != 0 || first_timer(never) != never);
-  }
-
-  /// Whether a half of a fork waits for a thread to run it.
-  bool has_forks() noexcept {
-    const unsigned n = ps.forking();
-    const unsigned all = n + ps.hosts();
-    for (unsigned i = 0; i < all; ++i) {
-      if (ps.among(i, n).forks.has_work()) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  void acquire_p(machine& m, processor& p) noexcept {
-    THRUM_ASSERT(m_has_no_p_yet, m.p == nullptr);
-    m.p = &p;
-    p.m.store(&m, relaxed);  // relaxed: for the monitor's display
-    p.schedule_tick.add();   // what runs now does not inherit a slice from before
-    if (clock.is_virtual()) [[unlikely]] {
-      begin_moment(m, p);
-    }
-    // [p.status >] release: only the holder leaves `running`, so no other thread races with this.
-    p.status.store(p_status::running, release);
-  }
-
-  /// Under a virtual clock: whichever M and P it is, the same draws and the same turns.
-  THRUM_COLD void begin_moment(machine& m, processor& p) noexcept {
-    constexpr auto interval = traits::global_check_interval;
-    m.random = clock.own().random_of_moment();
-    p.inheritances_left = traits::most_inheritances;
-    // Onwards, never back: the ticks distinguish two slices.
-    p.schedule_tick.add(interval + 1 - p.schedule_tick.get() % interval);
-  }
-
-  processor& release_p(machine& m) noexcept {
-    processor& p = *m.p;
-    m.p = nullptr;
-    p.m.store(nullptr, relaxed);  // relaxed: for the monitor's display
-    // [p.status >] release: as in acquire_p.
-    p.status.store(p_status::idle, release);
-    return p;
-  }
-
-  /// On the idle list, or, if the number of processors has fallen, out of service. Caller holds
-  /// the lock.
-  void put_idle_locked(processor& p) noexcept {
-    if (p.id < procs()) {
-      idle.put_p_locked(p);
-    } else {
-      bury_locked(p);
-    }
-  }
-
   /// The holder gives up a P that was asked to retire: its goroutines go to the head of the
   /// global queue, its timers to P 0. The caller then wakes a processor for them.
   void retire_p(machine& m) noexcept;
+  /// Moves the timers of a P to P 0, where other Ms find them. Returns when the first of them is due.
+  std::int64_t give_timers_away(processor& p) noexcept;
 
+  // ---- a look at all Ps; those of hosts are always among them ----
+  template <class F>
+  void for_each_p(F f) noexcept;
+  template <class F>
+  void for_each_live_p(F f) noexcept;
+  /// Calls f for each P on which a goroutine may fork that has begun to fork there.
+  template <class F>
+  void for_each_forking_p(F f) noexcept;
+  /// When a P's next timer is due, by the machine's clock.
+  std::int64_t next_timer(const processor& p) const noexcept;
+  /// The first one of all Ps; not after `when`.
+  std::int64_t first_timer(std::int64_t when) noexcept;
+
+  // ---- is there work? ----
+  /// The queue that all Ps share for goroutines like this one.
+  global_queue<goroutine, traits>& queue_for(const goroutine& g) noexcept;
+  /// Whether something is queued that all Ps share.
+  bool has_shared_work() const noexcept { return !global.empty() || !background.empty(); }
+  /// Whether a half of a fork waits for a thread to run it.
+  bool has_forks() noexcept;
+  /// Whether something is queued, anywhere.
+  bool has_queued_work() noexcept;
+  /// Whether no M waits in the poller, and one should: for descriptors, or for the timers of Ps that
+  /// idle.
+  bool poller_is_wanted() noexcept;
+  /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
+  /// the poller.
+  bool is_quiet_locked() noexcept;
+
+  // ---- a P goes from hand to hand; hand_off is in threads.hpp ----
+  void acquire_p(machine& m, processor& p) noexcept;
+  processor& release_p(machine& m) noexcept;
+  /// Gives a P to an M that sleeps, or is about to.
+  static void pass_p(processor& p, machine& m, bool spinning) noexcept;
   /// Gives this P to another M, or makes it idle. It is in flight: held by no M.
   /// Starts an M in every case in which find_work on this P would find something.
   void hand_off(processor& p) noexcept;
+  /// On the idle list, or, if the number of processors has fallen, out of service.
+  void put_idle_locked(processor& p) noexcept;
 
   // ---- Ms: threads.hpp ----
-
   /// Starts an M on a P: an idle one, else one that sleeps in a signal handler, else a new one.
   /// Caller holds the lock, which is released here. When `spinning`, the caller hands over a unit
   /// of idle.spinning().
   void start_m(processor& p, bool spinning) noexcept;
-
-  /// An idle M for the next hand-over, and one for any other need meanwhile.
-  bool has_spare() const noexcept { return idle.idle_ms() > 1; }
-
-  /// Gives a P to an M that sleeps, or is about to.
-  static void pass_p(processor& p, machine& m, bool spinning) noexcept {
-    m.spinning = spinning;
-    m.next_p = &p;
-    m.park.wake();
-  }
-
+  /// Idles until another thread hands this M a P. False: the scheduler closes.
+  bool stop_m(machine& m) noexcept;
   /// Sleeps until another thread gives this M a P. False: the scheduler closes.
   bool wait_for_p(machine& m) noexcept;
-
-  /// Sleeps until another thread hands this M a P. False: the scheduler closes.
-  bool stop_m(machine& m) noexcept;
-
-  /// No goroutine runs or is about to: every P idles, and every M sleeps, one of them perhaps in
-  /// the poller. Caller holds the lock.
-  bool is_quiet_locked() noexcept {
-    const unsigned in_poller = poll.somebody_sleeps() ? 1 : 0;
-    return idle.idle_ps() >= procs() && idle.spinning() == 0 && !has_shared_work() &&
-           hosts.are_quiet_locked() &&
-           idle.idle_ms() + in_poller + locked_asleep.load(relaxed) >=  // relaxed: a moment ago
-               ms.with_thread();
-  }
-
+  /// An M for a new thread: a vacant one, or another.
+  machine* new_m_locked() noexcept;
+  /// The thread has ended, or was never made: the M is kept for the next that is wanted.
+  void vacate(machine& m) noexcept;
+  /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
+  void take_back(machine& m) noexcept;
+  /// Ps for which there was no thread are offered to idle Ms, or, `again`, to new ones, too.
+  void release_held(bool again) noexcept;
+  /// An idle M for the next hand-over, and one for any other need meanwhile.
+  bool has_spare() const noexcept { return idle.idle_ms() > 1; }
   /// Idle threads that stay, however long they are not needed.
   std::uint32_t kept_threads() const noexcept { return procs() + 2; }
 
-  /// The thread has ended, or was never made: the M is kept for the next that is wanted.
-  void vacate(machine& m) noexcept {
-    scoped guard(idle.lock());
-    ms.vacate_locked(m);
-  }
-
-  /// There may be no more threads: the P waits until an M is idle. Ends the program if it has work and no
-  /// thread can come back for it. Caller holds the lock, which is released here.
-  void hold_back_at_limit_locked(processor& p, bool spinning) noexcept;
-
-  void hold_back_locked(processor& p) noexcept;
-  goroutine* take_bound() noexcept;
-
-  /// The system has refused a thread: its P waits, the M is kept for the next that is wanted.
-  void take_back(machine& m) noexcept;
-
-  /// Ps for which there was no thread are offered to idle Ms, or, `again`, to new ones, too.
-  void release_held(bool again) noexcept;
-
-  /// I6 of idle.hpp, for searches that take_back has ended.
-  void look_for_refused() noexcept;
-
-  /// An M for a new thread: a vacant one, or another. Caller holds the lock.
-  machine* new_m_locked() noexcept;
-
-  /// V1 to V4, for an M that is about to sleep and counts as asleep, or has given up the last P
-  /// that was held. True: some M must take a P and look for work. Caller holds the idle lock. In
-  /// virtual_time_jump.hpp.
-  bool resume_quiet_locked() noexcept;
-
-  // ---- hosts ----
-
-  /// There is work that finds no idle P: a host that waits for some comes back, or the next M that
-  /// runs out of work looks once more. Caller holds the lock.
-  void ask_for_spinner_locked() noexcept {
-    if (hosts.wake_one_locked()) [[unlikely]] {
-      idle.add_unit();
-      return;
-    }
-    idle.ask_for_spinner_locked();
-  }
-
-  /// Moves the timers of a P to P 0, where other Ms find them. Returns when the first of them
-  /// is due.
-  std::int64_t give_timers_away(processor& p) noexcept;
-
   // ---- waking ----
-
   /// After work was published by plain or release stores: wakes an idle P unless some M searches.
-  void wake_processor() noexcept {
-    traits::fence(seq_cst);  // [id.spin =, id.need =] S2; pairs with the fences in idle.hpp
-    wake_processor_after_rmw();
-  }
-
+  void wake_processor() noexcept;
   /// Wakes an idle P unless some M searches. After work was published by a seq_cst read-modify-write.
-  void wake_processor_after_rmw() noexcept {
-    if (idle.claim_wake()) [[unlikely]] {
-      wake_claimed();
-    }
-  }
-
-  /// Whether there is another P that might idle, or a host that might wait. Ask after work was published:
-  /// their number may rise at any time.
-  THRUM_INLINE bool has_other_ps() const noexcept {
-    // [s.procs =] the work before the number is read; pairs with the heavy fences of set_procs and make_host
-    traits::light_fence();
-    return ps.has_several();
-  }
-
+  void wake_processor_after_rmw() noexcept;
+  /// Starts a spinning M on an idle P for a unit that claim_wake gave, or wakes a host. False: no P idles.
+  bool wake_claimed() noexcept;
   /// Wakes a processor for a host whose search found nothing. Never wakes another host as a searcher: it
   /// would find nothing either and wake this one again.
-  THRUM_COLD void wake_m() noexcept {
-    traits::fence(seq_cst);  // [id.spin =, id.need =] S2; as in wake_processor
-    if (idle.claim_wake()) {
-      upcalls_.start_spinner(*this, searchers::ms);
-    }
-  }
-
-  /// Starts a spinning M on an idle P for a unit that claim_wake gave, or wakes a host. False: no P idles.
-  THRUM_COLD bool wake_claimed() noexcept { return upcalls_.start_spinner(*this, searchers::all); }
-
+  void wake_m() noexcept;
+  /// There is work that finds no idle P: a host that waits for some comes back, or the next M that
+  /// runs out of work looks once more.
+  void ask_for_spinner_locked() noexcept;
   /// A timer was armed for `when`: the thread in the poller must not oversleep it. Checked
   /// by tests/model/timer_wake_model.cpp.
   void wake_for_timer(std::int64_t when) noexcept;
+  /// Whether there is another P that might idle, or a host that might wait. Ask after work was published:
+  /// their number may rise at any time.
+  bool has_other_ps() const noexcept;
+  /// V1 to V4 (virtual_time_jump.hpp), for an M that is about to sleep and counts as asleep, or has given
+  /// up the last P that was held. True: some M must take a P and look for work.
+  bool resume_quiet_locked() noexcept;
 
   // ---- goroutines ----
-
   /// Started minus ended. Zero only if there was a moment during the call at which none lived.
   std::uint64_t goroutine_count() noexcept;
-
-  std::uint64_t created_elsewhere() const noexcept {
-    return created_elsewhere_.load(relaxed);  // relaxed: a figure for reports
-  }
-  void count_created_elsewhere() noexcept {
-    if (is_copy.load(relaxed)) [[unlikely]] {  // relaxed: set when there was one thread
-      refuse_after_fork();
-    }
-    // [s.count =] seq_cst: counted before the goroutine can end.
-    created_elsewhere_.fetch_add(1, seq_cst);
-  }
-
+  std::uint64_t created_elsewhere() const noexcept;
+  void count_created_elsewhere() noexcept;
   /// A goroutine that is sure to be started later counts as one that lives, until that is taken back when it
   /// has been counted itself: on a thread that the destructor joins.
   void announce_start() noexcept { count_created_elsewhere(); }
-  void take_back_announcement() noexcept {
-    // [s.count =] seq_cst: as the count that it takes back
-    created_elsewhere_.fetch_sub(1, seq_cst);
-    ending.tell_drained();  // the goroutine may have ended before, and not been the last
-  }
-
-  goroutine_id take_ids(goroutine_id n) noexcept {
-    return next_id_.fetch_add(n, relaxed);  // relaxed: uniqueness is all that is asked
-  }
-
+  void take_back_announcement() noexcept;
+  goroutine_id take_ids(goroutine_id n) noexcept;
   /// A seed for a generator, different for each M and each run.
-  static std::uint64_t seed(std::uint64_t number) noexcept {
-    return static_cast<std::uint64_t>(traits::now()) * 0x9E3779B97F4A7C15U + number;
-  }
+  static std::uint64_t seed(std::uint64_t number) noexcept;
 
-  // ---- shared parts, used by the rooms above ----
-
+  // ---- what it consists of; the rooms above use it, too ----
   p_table ps;
   m_table ms;
   host_table hosts;
@@ -365,23 +177,16 @@ class runtime_scheduler {
   global_queue<goroutine, traits> background;
   stack_pool* pool = nullptr;
   typename traits::poller poller;
-
   poll_turn<traits> poll;
-
   /// Set before open().
   runtime_clock clock;
-
   /// Milliseconds since started_at, as of the monitor's last round.
   atomic<std::uint32_t> coarse_ms{0};
-
   monitor_sleep monitor;
   atomic<bool> closing{false};
-
   endings ending;
-
   /// Ps taken back from system calls that lasted.
   atomic<std::uint64_t> hand_offs{0};
-
   /// How Ps were taken from goroutines that ran on them; see preempt.hpp.
   struct {
     atomic<std::uint64_t> signals{0};    // sent
@@ -390,31 +195,33 @@ class runtime_scheduler {
     atomic<std::uint64_t> without_p{0};  // threads stopped that computed without a P
     atomic<std::uint32_t> blocked{0};    // threads whose P was taken in a call that has not ended
   } taken;
-
   waker_count wakers;
-
   freeze_state freeze;
-
   process_exit_state exit_of_process;
-
   /// This is the memory of a child process: there are no threads.
   std::atomic<bool> is_copy{false};
   registration registered;
-
   /// More threads than are to stay are idle, and the creator knows. Under the lock.
   bool has_idle_threads = false;
   bool discards_timers = false;  // shutdown: each P keeps those that it has
-
   /// Ms that sleep because the goroutine locked to them does.
   atomic<std::uint32_t> locked_asleep{0};
-
   thread_creator creator;
   thread_reserve reserve;
-
   std::int64_t started_at = 0;
 
  private:
+  template <class F>
+  void for_each_p_below(unsigned n, F& f) noexcept;
+  void begin_moment(machine& m, processor& p) noexcept;
   void bury_locked(processor& p) noexcept;
+  /// There may be no more threads: the P waits until an M is idle. Ends the program if it has work and no
+  /// thread can come back for it. Caller holds the lock, which is released here.
+  void hold_back_at_limit_locked(processor& p, bool spinning) noexcept;
+  void hold_back_locked(processor& p) noexcept;
+  goroutine* take_bound() noexcept;
+  /// I6 of idle.hpp, for searches that take_back has ended.
+  void look_for_refused() noexcept;
 
   const scheduler_config config_;
   const upcall_table upcalls_;
@@ -422,64 +229,8 @@ class runtime_scheduler {
   atomic<goroutine_id> next_id_{1};
 };
 
-inline void runtime_scheduler::wake_for_timer(std::int64_t when) noexcept {
-  if (poll.somebody_sleeps()) {
-    if (poll.oversleeps(when)) {
-      poller.wake();
-    }
-  } else {
-    wake_processor();
-  }
-}
-
-inline std::uint64_t runtime_scheduler::goroutine_count() noexcept {
-  // Ended first, started afterwards: both only grow, so the difference is never too small.
-  std::uint64_t finished = 0;
-  std::uint64_t created = 0;
-  const unsigned n = ps.made();
-  const unsigned all = n + ps.hosts();
-  for (unsigned i = 0; i < all; ++i) {
-    finished += ps.among(i, n).counts.finished.get();
-  }
-  traits::fence(seq_cst);  // [s.count =] acquires each start; pairs with add_release
-  // A host that came meanwhile has not started one that has ended before.
-  const unsigned since = n + ps.hosts();
-  for (unsigned i = 0; i < since; ++i) {
-    created += ps.among(i, n).counts.created.get();
-  }
-  // [s.count =] seq_cst: after the fence.
-  created += created_elsewhere_.load(seq_cst);
-  return created - finished;
-}
-
-/// How many threads there may be, as far as is known.
-inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
-  const unsigned most = scheduler.config().max_threads;
-  const unsigned given = scheduler.reserve.limit();
-  return given < most ? given : most;
-}
-
-/// Threads that nothing occupies, or that may still be made. Exact with the lock.
-inline std::size_t free_threads(const runtime_scheduler& scheduler) noexcept {
-  const std::size_t most = most_threads(scheduler);
-  const std::size_t with_thread = scheduler.ms.with_thread();
-  const std::size_t in_poller = scheduler.poll.somebody_sleeps() ? 1 : 0;
-  return (most > with_thread ? most - with_thread : 0) + scheduler.idle.idle_ms() + in_poller;
-}
-
-/// Whether a loop that begins takes the last thread.
-inline bool is_short_of_threads(const runtime_scheduler& scheduler) noexcept {
-  return !scheduler.clock.is_virtual() && most_threads(scheduler) > scheduler.procs() &&
-         scheduler.reserve.stopped() != 0 && free_threads(scheduler) == 0;
-}
-
-/// A thread is not free any more: the last one is kept. Caller holds the lock.
-inline void note_threads_locked(runtime_scheduler& scheduler) noexcept {
-  if (free_threads(scheduler) == 0) [[unlikely]] {
-    scheduler.reserve.begin_locked();  // TR1
-  }
-}
-
 }}}  // namespace thrum::THRUM_ABI::sched
+
+#include <thrum/detail/sched/core/scheduler_inline.hpp>  // IWYU pragma: export
 
 #endif
