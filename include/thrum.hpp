@@ -87,6 +87,7 @@
 #include <thrum/this_goroutine.hpp>
 #include <thrum/thread_lock.hpp>
 #include <thrum/time.hpp>
+#include <thrum/until.hpp>
 #include <thrum/version.hpp>
 
 #include <thrum/detail/base/put_macros_back.hpp>

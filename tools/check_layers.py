@@ -25,7 +25,7 @@ FLOORS = {
     "sched/host/host.hpp": 3.2, "sched/host/host_bell.hpp": 3.2, "sched/host": 3.3,
     "sched/fork/fork_deque.hpp": 3.1, "sched/fork": 3.3,
     "debug": 4,
-    "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
+    "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "until.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "on_host.hpp": 5, "runtime.hpp": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
     "errno.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5,
     "sync": 6.1, "fork_join.hpp": 6.1, "generator.hpp": 6.2, "parallel.hpp": 6.2,

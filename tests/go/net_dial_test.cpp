@@ -15,7 +15,6 @@ using support::steady;
 using thrum::time_point;
 using thrum::net::conn;
 using thrum::net::dial;
-using thrum::net::dial_until;
 using thrum::net::endpoint;
 using thrum::net::listener;
 
@@ -73,7 +72,7 @@ IN_RUNTIME("DialParallel: the first that answers is taken, and the second is not
   auto second = listener::listen(loopback());
   std::error_code error;
   const std::vector<endpoint> both{first.local(), second.local()};
-  const conn made = dial_until(both, time_point::max(), {.head_start = support::long_time}, error);
+  const conn made = dial(both, time_point::max(), {.head_start = support::long_time}, error);
   REQUIRE_FALSE(error);
   CHECK(made.remote() == first.local());
   second.set_deadline(steady::now() + 20ms);
@@ -86,7 +85,7 @@ IN_RUNTIME("DialerFallbackDelay: the second starts 250 ms after a first that say
   std::error_code error;
   const std::vector<endpoint> both{hole.where(), second.local()};
   const auto start = steady::now();
-  const conn made = dial_until(both, time_point::max(), error);
+  const conn made = dial(both, time_point::max(), error);
   REQUIRE_FALSE(error);
   CHECK(made.remote() == second.local());
   CHECK(steady::now() - start >= 250ms);
@@ -99,7 +98,7 @@ IN_RUNTIME("DialParallel: when one has failed, the next starts at once") {
   const std::vector<endpoint> all{nobody, nobody, good.local()};
   std::error_code error;
   // A head start that nobody lives to see.
-  const conn made = dial_until(all, time_point::max(), {.head_start = 1h}, error);
+  const conn made = dial(all, time_point::max(), {.head_start = 1h}, error);
   REQUIRE_FALSE(error);
   CHECK(made.remote() == good.local());
 }
@@ -109,13 +108,13 @@ IN_RUNTIME("DialParallel: if all fail, the error is the first; with a deadline, 
   const endpoint nobody = closed.where();
   const std::vector<endpoint> refusing{nobody, nobody};
   std::error_code error;
-  CHECK_FALSE(dial_until(refusing, time_point::max(), error));
+  CHECK_FALSE(dial(refusing, time_point::max(), error));
   CHECK(error == std::errc::connection_refused);
   CHECK(error_of([&] { dial(refusing); }) == std::errc::connection_refused);
   const support::black_hole hole;
   const std::vector<endpoint> silent{hole.where(), hole.where(), hole.where()};
   const auto start = steady::now();
-  CHECK_FALSE(dial_until(silent, start + 350ms, error));
+  CHECK_FALSE(dial(silent, start + 350ms, error));
   CHECK(is_timeout(error));
   CHECK(steady::now() - start >= 350ms);
   const std::vector<endpoint> mixed{hole.where(), nobody};
@@ -137,7 +136,7 @@ IN_RUNTIME("DialerDualStackFDLeak: the dial that loses the race is given up and 
   const std::vector<endpoint> all{hole.where(), hole.where(), second.local()};
   for (int i = 0; i != 3; ++i) {
     std::error_code error;
-    { const conn made = dial_until(all, time_point::max(), {.head_start = 1ms}, error); }
+    { const conn made = dial(all, time_point::max(), {.head_start = 1ms}, error); }
     CHECK_FALSE(error);
     second.accept();
   }

@@ -234,6 +234,6 @@ IN_RUNTIME("tls_dial: one deadline for all of it, and errors of each part") {
   const support::closed_port nobody;
   CHECK(!net::tls_dial(nobody.where().to_string(), client, 60s, error));
   CHECK(error == std::errc::connection_refused);
-  CHECK(support::error_of([&] { net::tls_dial_until(at, client, support::steady::now()); }) ==
+  CHECK(support::error_of([&] { net::tls_dial(at, client, support::steady::now()); }) ==
         thrum::errc::deadline_exceeded);
 }

@@ -94,13 +94,13 @@ GIVES(tls_conn, net::tls_dial("host:443", declval<tls_context&>(), 1s));
 GIVES(tls_conn, net::tls_dial("host:443", declval<tls_context&>(), 1s, declval<error_code&>()));
 GIVES(tls_conn, net::tls_dial("host:443", declval<tls_context&>(), thrum::context()));
 GIVES(void, declval<tls_conn&>().handshake(thrum::context(), declval<error_code&>()));
-GIVES(tls_conn, net::tls_dial_until("host:443", declval<tls_context&>(), thrum::time_point()));
-GIVES(tls_conn, net::tls_dial_until("host:443", declval<tls_context&>(), thrum::time_point(),
-                                    declval<error_code&>()));
-GIVES(tls_conn, net::tls_dial_until("host:443", declval<tls_context&>(), thrum::time_point(),
-                                    {.head_start = 1ms}));
-GIVES(tls_conn, net::tls_dial_until("host:443", declval<tls_context&>(), thrum::time_point(), {},
-                                    declval<error_code&>()));
+GIVES(tls_conn, net::tls_dial("host:443", declval<tls_context&>(), thrum::time_point()));
+GIVES(tls_conn, net::tls_dial("host:443", declval<tls_context&>(), thrum::time_point(),
+                              declval<error_code&>()));
+GIVES(tls_conn, net::tls_dial("host:443", declval<tls_context&>(),
+                              {.head_start = 1ms, .until = thrum::time_point()}));
+GIVES(tls_conn, net::tls_dial("host:443", declval<tls_context&>(), {.until = thrum::context()},
+                              declval<error_code&>()));
 
 }  // namespace
 

@@ -666,18 +666,23 @@ GIVES(std::optional<std::size_t>,
 using thrum::net::endpoint;
 static_assert(same<endpoint, decltype(thrum::net::dial_options::local)>);
 static_assert(same<std::chrono::nanoseconds, decltype(thrum::net::dial_options::head_start)>);
+static_assert(same<thrum::until, decltype(thrum::net::dial_options::until)>);
 GIVES(thrum::net::conn, thrum::net::dial("host:service"));
+GIVES(thrum::net::conn, thrum::net::dial(declval<std::string_view>(), declval<std::error_code&>()));
+GIVES(thrum::net::conn, thrum::net::dial(endpoint(), {.until = stop()}));
+GIVES(thrum::net::conn, thrum::net::dial(endpoint(), {.until = 1s}, declval<std::error_code&>()));
+GIVES(thrum::net::conn, thrum::net::dial(endpoint(), std::chrono::system_clock::now()));
 GIVES(thrum::net::conn, thrum::net::dial("host:service", 1s, {.head_start = 1ms}));
 GIVES(thrum::net::conn, thrum::net::dial(endpoint(), 1s, declval<std::error_code&>()));
 GIVES(thrum::net::conn, thrum::net::dial(endpoint(), 1s, {}, declval<std::error_code&>()));
 GIVES(thrum::net::conn, thrum::net::dial(declval<const std::vector<endpoint>&>(), 1s));
 GIVES(thrum::net::conn, thrum::net::dial(declval<std::span<const endpoint>>(), 1s, {}));
-GIVES(thrum::net::conn, thrum::net::dial_until("host:service", declval<time_point>()));
-GIVES(thrum::net::conn, thrum::net::dial_until(declval<const std::string&>(), declval<time_point>(),
-                                               {}, declval<std::error_code&>()));
-GIVES(thrum::net::conn, thrum::net::dial_until(declval<const std::vector<endpoint>&>(),
-                                               declval<time_point>(), declval<std::error_code&>()));
-GIVES(thrum::net::conn, thrum::net::dial_until(endpoint(), declval<time_point>(), {.local = {}}));
+GIVES(thrum::net::conn, thrum::net::dial("host:service", declval<time_point>()));
+GIVES(thrum::net::conn, thrum::net::dial(declval<const std::string&>(), declval<time_point>(), {},
+                                         declval<std::error_code&>()));
+GIVES(thrum::net::conn, thrum::net::dial(declval<const std::vector<endpoint>&>(),
+                                         declval<time_point>(), declval<std::error_code&>()));
+GIVES(thrum::net::conn, thrum::net::dial(endpoint(), declval<time_point>(), {.local = {}}));
 
 using server = thrum::net::server;
 static_assert(std::is_constructible_v<server, thrum::net::listener> &&

@@ -20,14 +20,13 @@
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/endpoint.hpp>
-#include <thrum/stop_condition.hpp>
+#include <thrum/until.hpp>
 
 #include <chrono>
 #include <concepts>
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
@@ -39,6 +38,36 @@ struct dial_options {
   endpoint local{};
   /// How long each of several endpoints has before the next one is tried as well.
   std::chrono::nanoseconds head_start = std::chrono::milliseconds(250);
+  /// When the dial ends, looking up the name included. A time or a moment: errc::deadline_exceeded then; a
+  /// stop or a context: std::errc::operation_canceled, and all that was begun is ended. A time of 0, or
+  /// time_point::max(): as long as the system tries, about two minutes. A time below 0 has passed.
+  thrum::until until = std::chrono::nanoseconds();
+};
+
+/// What to dial: an endpoint, several endpoints, or a text. Refers to what it is made of.
+class dial_target {
+ public:
+  /// One.
+  dial_target(const endpoint& one) noexcept : all_(&one, 1) {}
+
+  /// Several, such as a std::vector<endpoint>: the one that is connected first, see the head of the file. If
+  /// all fail, the error is that of the one that failed first.
+  template <std::convertible_to<std::span<const endpoint>> Range>
+  dial_target(const Range& several) noexcept : all_(several) {}
+
+  /// An endpoint as text, or "host:service", which is looked up.
+  template <std::convertible_to<std::string_view> Text>
+  dial_target(const Text& text) noexcept : text_(text), is_text_(true) {}
+
+  /// The endpoints; none of a text.
+  std::span<const endpoint> endpoints() const noexcept { return all_; }
+  std::string_view text() const noexcept { return text_; }
+  bool is_text() const noexcept { return is_text_; }
+
+ private:
+  std::span<const endpoint> all_;
+  std::string_view text_;
+  bool is_text_ = false;
 };
 
 }}}  // namespace thrum::THRUM_ABI::net
@@ -50,109 +79,34 @@ using namespace net;
 /// In the order to try them: those of the first one's family and the others in turns.
 THRUM_OUT_OF_LINE std::vector<endpoint> alternating(std::span<const endpoint> all);
 
-/// Throws what dial throws.
-[[noreturn]] THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, const endpoint& where);
-[[noreturn]] THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error,
-                                               std::span<const endpoint> all);
-[[noreturn]] THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, std::string_view text);
+/// dial() until a moment only. The ways to say what.
+THRUM_OUT_OF_LINE conn dial_until(const dial_target& where, const dial_options& how,
+                                  time_point deadline, std::error_code& error);
+THRUM_OUT_OF_LINE conn dial_endpoint(const endpoint& where, const dial_options& how,
+                                     time_point deadline, std::error_code& error);
+THRUM_OUT_OF_LINE conn dial_several(std::span<const endpoint> all, const dial_options& how,
+                                    time_point deadline, std::error_code& error);
 
-/// The moment that a time-out of dial() means: see there. time_point::max() is never.
-THRUM_OUT_OF_LINE time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept;
-
-/// A time-out of any unit as dial() takes it: what is below 0 must not become 0.
-template <class Rep, class Period>
-std::chrono::nanoseconds dial_timeout(std::chrono::duration<Rep, Period> timeout) noexcept {
-  const bool is_past = timeout < timeout.zero();
-  return std::chrono::nanoseconds(is_past ? -1 : time_detail::nanoseconds_of(timeout));
-}
+/// The options with another end.
+THRUM_OUT_OF_LINE dial_options with_end(dial_options how, const until& end);
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
-/// Connects to an endpoint. timeout 0: as long as the system tries, about two minutes; below 0: it
-/// has passed already.
+/// Connects to an endpoint, to one of several, or to what a text says. std::system_error, or `error`:
 /// errc::deadline_exceeded, errc::connection_refused and so on. A cancellation point.
-THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout,
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const dial_options& how,
                             std::error_code& error);
-THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout = {});
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const dial_options& how = {});
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, std::error_code& error);
 
-/// Connects to what a text says: an endpoint, or "host:service". The timeout is for all of it, looking up
-/// the name included; its values as for an endpoint.
-THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout,
+/// dial until `end` in place of dial_options::until.
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end, const dial_options& how,
                             std::error_code& error);
-THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout = {});
-THRUM_OUT_OF_LINE conn dial(const char* text, std::chrono::nanoseconds timeout = {});
-
-/// Connects to one of several endpoints. They are tried in turn, each 250 ms after the one before
-/// (dial_options::head_start); the first that is connected wins, and the others are ended. If all fail,
-/// the error is that of the one that failed first. The timeout is for all of it; its values as for one
-/// endpoint.
-THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout,
-                            std::error_code& error);
-THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout = {});
-
-/// A timeout in other units than nanoseconds, rounded up; one too long to count: for ever.
-template <class Where, class Rep, class Period, std::same_as<std::error_code>... Error>
-requires(!std::is_same_v<std::chrono::duration<Rep, Period>, std::chrono::nanoseconds>) conn
-    dial(const Where& where, std::chrono::duration<Rep, Period> timeout, Error&... error) {
-  return dial(where, net_detail::dial_timeout(timeout), error...);
-}
-
-/// Without a timeout, for an endpoint, a text, or several endpoints.
-template <class Where, std::same_as<std::error_code> Error>
-conn dial(const Where& where, Error& error) {
-  return dial(where, std::chrono::nanoseconds(), error);
-}
-
-/// As dial, until a deadline, for an endpoint, a text, or several endpoints; time_point::max(): as
-/// long as the system tries.
-THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
-                                  const dial_options& how, std::error_code& error);
-THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
-                                  const dial_options& how = {});
-THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
-                                  const dial_options& how, std::error_code& error);
-THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
-                                  const dial_options& how = {});
-THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
-                                  const dial_options& how, std::error_code& error);
-THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
-                                  const dial_options& how = {});
-template <class Where>
-conn dial_until(const Where& where, time_point deadline, std::error_code& error) {
-  return dial_until(where, deadline, dial_options(), error);
-}
-
-/// dial until a stop: then std::errc::operation_canceled, and whatever was begun is ended. For an endpoint,
-/// a text, or several endpoints; `error` as above. Needs <thrum/detail/start/stoppable.hpp>, which
-/// <thrum.hpp> includes.
-template <class Where, stop_condition Stop>
-conn dial(const Where& where, const Stop& stop, const dial_options& how, std::error_code& error) {
-  return stop_detail::run_until_stopped(
-      stop, error, [&] { return dial_until(where, time_point::max(), how, error); });
-}
-template <class Where, stop_condition Stop>
-conn dial(const Where& where, const Stop& stop, std::error_code& error) {
-  return dial(where, stop, dial_options(), error);
-}
-template <class Where, stop_condition Stop>
-conn dial(const Where& where, const Stop& stop, const dial_options& how = {}) {
-  std::error_code error;
-  conn made = dial(where, stop, how, error);
-  if (error) {
-    net_detail::throw_dial(error, where);
-  }
-  return made;
-}
-
-/// dial with options; `error` as above.
-template <class Where, class Rep, class Period, std::same_as<std::error_code>... Error>
-conn dial(const Where& where, std::chrono::duration<Rep, Period> timeout, const dial_options& how,
-          Error&... error) {
-  return dial_until(where, net_detail::dial_deadline(net_detail::dial_timeout(timeout)), how,
-                    error...);
-}
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end,
+                            const dial_options& how = {});
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end, std::error_code& error);
 
 }}}  // namespace thrum::THRUM_ABI::net
 
@@ -165,102 +119,67 @@ conn dial(const Where& where, std::chrono::duration<Rep, Period> timeout, const 
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
-THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, const endpoint& where) {
-  throw_endpoint(error, "dial", where);
+THRUM_OUT_OF_LINE dial_options with_end(dial_options how, const until& end) {
+  how.until = end;
+  return how;
 }
 
-THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, std::span<const endpoint> all) {
-  throw_endpoint(error, "dial", all.empty() ? endpoint() : all.front());
+THRUM_OUT_OF_LINE conn dial_endpoint(const endpoint& where, const dial_options& how,
+                                     time_point deadline, std::error_code& error) {
+  if (how.local.family() != address_family::none && how.local.family() != where.family()) {
+    error = std::make_error_code(std::errc::address_family_not_supported);
+    return conn();
+  }
+  return dial_one(where, how.local, deadline, error);
 }
 
-THRUM_OUT_OF_LINE void throw_dial(const std::error_code& error, std::string_view text) {
-  base::throw_system(error, base::message<>("dial ").append_quoted(text).view());
-}
-
-THRUM_OUT_OF_LINE time_point dial_deadline(std::chrono::nanoseconds timeout) noexcept {
-  const time_point now = now_of_deadlines();
-  return timeout.count() == 0 || timeout >= time_point::max() - now ? time_point::max()
-                                                                    : now + timeout;
+THRUM_OUT_OF_LINE conn dial_until(const dial_target& where, const dial_options& how,
+                                  time_point deadline, std::error_code& error) {
+  if (!where.is_text()) {
+    return dial_several(where.endpoints(), how, deadline, error);
+  }
+  const std::vector<endpoint> all = resolve_until(where.text(), deadline, error);
+  return error ? conn() : dial_several(all, how, deadline, error);
 }
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
-THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
-                                  const dial_options& how, std::error_code& error) {
-  if (how.local.family() != address_family::none && how.local.family() != where.family()) {
-    error = std::make_error_code(std::errc::address_family_not_supported);
-    return conn();
-  }
-  return net_detail::dial_one(where, how.local, deadline, error);
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const dial_options& how,
+                            std::error_code& error) {
+  return how.until.run(error, [&](time_point deadline) {
+    return net_detail::dial_until(where, how, deadline, error);
+  });
 }
 
-THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
-                                  const dial_options& how, std::error_code& error) {
-  const std::vector<endpoint> all = resolve_until(text, deadline, error);
-  return error ? conn() : dial_until(std::span(all), deadline, how, error);
-}
-
-THRUM_OUT_OF_LINE conn dial_until(const endpoint& where, time_point deadline,
-                                  const dial_options& how) {
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const dial_options& how) {
   std::error_code error;
-  conn made = dial_until(where, deadline, how, error);
-  if (error) {
-    net_detail::throw_dial(error, where);
+  conn made = dial(where, how, error);
+  if (error && where.is_text()) {
+    base::throw_system(error, base::message<>("dial ").append_quoted(where.text()).view());
+  } else if (error) {
+    const auto all = where.endpoints();
+    net_detail::throw_endpoint(error, "dial", all.empty() ? endpoint() : all.front());
   }
   return made;
 }
 
-THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
-                                  const dial_options& how) {
-  std::error_code error;
-  conn made = dial_until(all, deadline, how, error);
-  if (error) {
-    net_detail::throw_dial(error, all);
-  }
-  return made;
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, std::error_code& error) {
+  return dial(where, dial_options(), error);
 }
 
-THRUM_OUT_OF_LINE conn dial_until(std::string_view text, time_point deadline,
-                                  const dial_options& how) {
-  std::error_code error;
-  conn made = dial_until(text, deadline, how, error);
-  if (error) {
-    net_detail::throw_dial(error, text);
-  }
-  return made;
-}
-
-THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout,
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end, const dial_options& how,
                             std::error_code& error) {
-  return dial_until(where, net_detail::dial_deadline(timeout), error);
+  return dial(where, net_detail::with_end(how, end), error);
 }
 
-THRUM_OUT_OF_LINE conn dial(const endpoint& where, std::chrono::nanoseconds timeout) {
-  return dial_until(where, net_detail::dial_deadline(timeout));
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end, const dial_options& how) {
+  return dial(where, net_detail::with_end(how, end));
 }
 
-THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout,
-                            std::error_code& error) {
-  return dial_until(all, net_detail::dial_deadline(timeout), error);
-}
-
-THRUM_OUT_OF_LINE conn dial(std::span<const endpoint> all, std::chrono::nanoseconds timeout) {
-  return dial_until(all, net_detail::dial_deadline(timeout));
-}
-
-THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout,
-                            std::error_code& error) {
-  return dial_until(text, net_detail::dial_deadline(timeout), error);
-}
-
-THRUM_OUT_OF_LINE conn dial(std::string_view text, std::chrono::nanoseconds timeout) {
-  return dial_until(text, net_detail::dial_deadline(timeout));
-}
-
-THRUM_OUT_OF_LINE conn dial(const char* text, std::chrono::nanoseconds timeout) {
-  return dial(std::string_view(text), timeout);
+THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end, std::error_code& error) {
+  return dial(where, dial_options{.until = end}, error);
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

@@ -25,10 +25,8 @@
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/host_port.hpp>
-#include <thrum/stop_condition.hpp>
+#include <thrum/until.hpp>
 
-#include <chrono>
-#include <concepts>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -36,76 +34,52 @@
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
 /// Connects to "host:service" as dial does, and agrees with the server, whose certificate must be for
-/// that host. The deadline is for all of it; time_point::max(): as long as the system tries to
+/// that host. dial_options::until is for all of it; without a deadline: as long as the system tries to
 /// connect, and then as long as the server takes. An error of the resolver, of the connection or of
 /// tls_category(). A cancellation point.
-inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
-                               time_point deadline, const dial_options& how,
-                               std::error_code& error) {
-  const host_port parts = split_host_port(text, error);
-  if (error) {
-    return {};
-  }
-  conn transport = dial_until(text, deadline, how, error);
-  if (error) {
-    return {};
-  }
-  tls_conn made = tls_conn::client(context, std::move(transport), parts.host, error);
-  if (error) {
-    return {};
-  }
-  made.set_deadline(deadline);
-  made.handshake(error);
-  if (error) {
-    return {};
-  }
-  made.set_deadline(time_point::max());
-  return made;
-}
-
-/// tls_dial_until that throws, with the text in the message.
-inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
-                               time_point deadline, const dial_options& how = {}) {
-  std::error_code error;
-  tls_conn made = tls_dial_until(text, context, deadline, how, error);
-  if (error) {
-    base::throw_system(error, base::message<>("tls_dial ").append_quoted(text).view());
-  }
-  return made;
-}
-
-/// tls_dial_until without options.
-inline tls_conn tls_dial_until(std::string_view text, const tls_context& context,
-                               time_point deadline, std::error_code& error) {
-  return tls_dial_until(text, context, deadline, dial_options(), error);
-}
-
-/// tls_dial_until with a timeout of any unit in place of the deadline; 0 is none.
-template <class Rep, class Period, std::same_as<std::error_code>... Error>
-tls_conn tls_dial(std::string_view text, const tls_context& context,
-                  std::chrono::duration<Rep, Period> timeout, Error&... error) {
-  return tls_dial_until(text, context, net_detail::dial_deadline(net_detail::dial_timeout(timeout)),
-                        dial_options(), error...);
-}
-/// tls_dial until a stop: then std::errc::operation_canceled.
-template <stop_condition Stop>
-tls_conn tls_dial(std::string_view text, const tls_context& context, const Stop& stop,
-                  std::error_code& error) {
-  return stop_detail::run_until_stopped(stop, error, [&] {
-    return tls_dial_until(text, context, time_point::max(), dial_options(), error);
+inline tls_conn tls_dial(std::string_view text, const tls_context& context, const dial_options& how,
+                         std::error_code& error) {
+  return how.until.run(error, [&](time_point deadline) -> tls_conn {
+    const host_port parts = split_host_port(text, error);
+    if (error) {
+      return {};
+    }
+    conn transport = net_detail::dial_until(text, how, deadline, error);
+    if (error) {
+      return {};
+    }
+    tls_conn made = tls_conn::client(context, std::move(transport), parts.host, error);
+    if (error) {
+      return {};
+    }
+    made.set_deadline(deadline);
+    made.handshake(error);
+    if (error) {
+      return {};
+    }
+    made.set_deadline(time_point::max());
+    return made;
   });
 }
-template <stop_condition Stop>
-tls_conn tls_dial(std::string_view text, const tls_context& context, const Stop& stop) {
+
+/// tls_dial that throws, with the text in the message.
+inline tls_conn tls_dial(std::string_view text, const tls_context& context,
+                         const dial_options& how = {}) {
   std::error_code error;
-  tls_conn made = tls_dial(text, context, stop, error);
+  tls_conn made = tls_dial(text, context, how, error);
   if (error) {
     base::throw_system(error, base::message<>("tls_dial ").append_quoted(text).view());
   }
   return made;
 }
-inline tls_conn tls_dial(std::string_view text, const tls_context& context) {
-  return tls_dial_until(text, context, time_point::max());
+
+/// tls_dial until `end` in place of dial_options::until.
+inline tls_conn tls_dial(std::string_view text, const tls_context& context, const until& end,
+                         std::error_code& error) {
+  return tls_dial(text, context, dial_options{.until = end}, error);
+}
+inline tls_conn tls_dial(std::string_view text, const tls_context& context, const until& end) {
+  return tls_dial(text, context, dial_options{.until = end});
 }
 
 }}}  // namespace thrum::THRUM_ABI::net

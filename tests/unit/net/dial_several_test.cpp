@@ -8,6 +8,7 @@
 
 #include "support/counted_memory.hpp"
 #include "support/net.hpp"
+#include "support/stop_source.hpp"
 #include "support/test.hpp"
 
 #include <ratio>
@@ -15,7 +16,6 @@
 using thrum::time_point;
 using thrum::net::conn;
 using thrum::net::dial;
-using thrum::net::dial_until;
 using thrum::net::endpoint;
 using thrum::net::listener;
 
@@ -46,13 +46,13 @@ IN_RUNTIME(
   const auto quick = listener::listen(support::loopback());
   std::error_code error;
   const several all{slow.where(), silent.where(), quick.local()};
-  const conn made = dial_until(all, time_point::max(), {.head_start = 1ms}, error);
+  const conn made = dial(all, time_point::max(), {.head_start = 1ms}, error);
   REQUIRE_FALSE(error);
   CHECK(made.remote() == quick.local());
 
   // The next one has begun long since when there is room for this one.
   auto waiting = thrum::spawn([&] {
-    return dial_until(several{slow.where(), silent.where()}, time_point::max(), {.head_start = 1ms})
+    return dial(several{slow.where(), silent.where()}, time_point::max(), {.head_start = 1ms})
         .remote();
   });
   thrum::sleep_for(20ms);
@@ -83,26 +83,25 @@ IN_RUNTIME("several endpoints have one deadline, in all forms") {
   const several all(3, silent.where());
   std::error_code error;
   const auto deadline = support::steady::now() + 60ms;
-  CHECK_FALSE(dial_until(all, deadline, {.head_start = 1ms}, error));
+  CHECK_FALSE(dial(all, deadline, {.head_start = 1ms}, error));
   CHECK(support::is_timeout(error));
   CHECK(support::steady::now() >= deadline);
-  CHECK_FALSE(dial_until(all, support::steady::now(), error));
+  CHECK_FALSE(dial(all, support::steady::now(), error));
   CHECK(support::is_timeout(error));
-  CHECK_FALSE(dial_until(silent.where(), support::steady::now() + 5ms, error));
+  CHECK_FALSE(dial(silent.where(), support::steady::now() + 5ms, error));
   CHECK(support::is_timeout(error));
-  CHECK_FALSE(dial_until(silent.where().to_string(), support::steady::now() + 5ms, error));
+  CHECK_FALSE(dial(silent.where().to_string(), support::steady::now() + 5ms, error));
   CHECK(support::is_timeout(error));
   CHECK_FALSE(dial(all, -1s, error));
   CHECK(support::is_timeout(error));
   CHECK(support::is_timeout(support::error_of([&] { dial(all, 5ms); })));
-  CHECK(support::is_timeout(
-      support::error_of([&] { dial_until(all, support::steady::now() + 5ms); })));
+  CHECK(support::is_timeout(support::error_of([&] { dial(all, support::steady::now() + 5ms); })));
 }
 
 TEST_CASE("a thread dials none of several endpoints after a deadline, however long that is past") {
   const auto there = listener::listen(support::loopback());
   std::error_code error;
-  CHECK_FALSE(dial_until(several(2, there.local()), time_point::min(), error));
+  CHECK_FALSE(dial(several(2, there.local()), time_point::min(), error));
   CHECK(support::is_timeout(error));
 }
 
@@ -124,7 +123,7 @@ TEST_CASE("a dial of several endpoints reports by its error code that there are 
         all.push_back(thrum::spawn([end] { end.recv(); }));
       }
     } catch (const std::system_error&) {
-      CHECK_FALSE(dial_until(several(2, where), time_point::max(), error));
+      CHECK_FALSE(dial(several(2, where), time_point::max(), error));
     }
     end.close();
     CHECK(error == std::errc::not_enough_memory);
@@ -208,6 +207,24 @@ IN_RUNTIME("dial takes a time-out of any unit, and one too long to count is none
   std::error_code error;
   CHECK(dial(quiet.local(), {}, error));
   CHECK(dial(text, {}, error));
+}
+
+IN_RUNTIME("a time, a moment, a stop and a context end a dial, as an argument and as an option") {
+  const support::black_hole silent;
+  std::stop_source stopped = support::new_source();
+  stopped.request_stop();
+  const auto check = [&](const thrum::until& end, std::errc expected) {
+    std::error_code error;
+    CHECK_FALSE(dial(silent.where(), end, error));
+    CHECK(error == expected);
+    CHECK_FALSE(dial(silent.where().to_string(), {.until = end}, error));
+    CHECK(error == expected);
+  };
+  check(2ms, std::errc::timed_out);
+  check(support::steady::now() + 2ms, std::errc::timed_out);
+  check(std::chrono::system_clock::now(), std::errc::timed_out);
+  check(stopped.get_token(), std::errc::operation_canceled);
+  check(thrum::context().with_timeout(2ms), std::errc::operation_canceled);
 }
 
 IN_RUNTIME("a time-out of dial that is below 0 has passed, however little it is below") {

@@ -180,31 +180,30 @@ THRUM_OUT_OF_LINE std::vector<endpoint> alternating(std::span<const endpoint> al
   return result;
 }
 
-}}}  // namespace thrum::THRUM_ABI::net_detail
-
-namespace thrum { inline namespace THRUM_ABI { namespace net {
-
 /// Declared in net/dial.hpp.
-THRUM_OUT_OF_LINE conn dial_until(std::span<const endpoint> all, time_point deadline,
-                                  const dial_options& how, std::error_code& error) {
+THRUM_OUT_OF_LINE conn dial_several(std::span<const endpoint> all, const dial_options& how,
+                                    time_point deadline, std::error_code& error) {
   if (all.empty()) {
     error = os::error_code_of(os::no_address);
     return conn();
   }
+  if (all.size() == 1) {
+    return dial_endpoint(all.front(), how, deadline, error);
+  }
   const address_family own = how.local.family();
-  std::vector<endpoint> fit = net_detail::alternating(all);
+  std::vector<endpoint> fit = alternating(all);
   if (own != address_family::none) {
     std::erase_if(fit, [&](const endpoint& each) { return each.family() != own; });
   }
   if (fit.size() < 2) {
-    return dial_until(fit.empty() ? all.front() : fit.front(), deadline, how, error);
+    return dial_endpoint(fit.empty() ? all.front() : fit.front(), how, deadline, error);
   }
   // Sockets that are there at the same time cannot have one port.
   return runtime::current() == nullptr || how.local.port() != 0
-             ? net_detail::dial_each(fit, how.local, deadline, error)
-             : net_detail::dial_staggered(fit, how, deadline, error);
+             ? dial_each(fit, how.local, deadline, error)
+             : dial_staggered(fit, how, deadline, error);
 }
 
-}}}  // namespace thrum::THRUM_ABI::net
+}}}  // namespace thrum::THRUM_ABI::net_detail
 
 #endif
