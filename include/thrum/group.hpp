@@ -74,7 +74,7 @@ class task_group {
   void wait();
 
   /// wait() until a stop is requested; returns whether all have ended. The stop does not ask them to end.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) {
     const bool have_ended = running_.wait(stop);
     if (have_ended) {

@@ -193,7 +193,7 @@ class [[nodiscard]] join_handle {
 
   /// Waits until the goroutine has ended or a stop is requested; true if it has ended. usage_error on
   /// an empty handle. A cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) {
     return stop_detail::until_stopped(
         stop, [this](std::int64_t deadline) { return wait_until_ns(deadline); });

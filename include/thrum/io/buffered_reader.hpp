@@ -70,7 +70,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   }
   /// read_line() until a stop: then std::errc::operation_canceled, and what has come of the line can still
   /// be read.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::optional<std::string> read_line(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return read_line(code); };
     return io_detail::until_stopped(*this, "read_line", stop, call, error...);
@@ -159,7 +159,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
 
   /// read_until(delimiter) until a stop: then std::errc::operation_canceled, and what has come can still be
   /// read.
-  template <class Delimiter, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Delimiter, until_condition Stop, std::same_as<std::error_code>... Error>
   std::optional<std::string> read_until(const Delimiter& delimiter, const Stop& stop,
                                         Error&... error) {
     const auto call = [&](std::error_code& code) { return read_until(delimiter, code); };
@@ -189,7 +189,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
 
   /// read_exactly(buffer) until a stop: then std::errc::operation_canceled; with `error`, so many bytes are
   /// there.
-  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Buffer, until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read_exactly(Buffer&& buffer, const Stop& stop, Error&... error) {
     std::size_t got = 0;
     const auto call = [&](std::error_code& code) {
@@ -218,7 +218,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
   }
 
   /// peek(n) until a stop: then std::errc::operation_canceled, and what has come can still be read.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::string_view peek(std::size_t n, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return peek(n, code); };
     return io_detail::until_stopped(*this, "peek", stop, call, error...);
@@ -245,7 +245,7 @@ class buffered_reader : public stream_reading<buffered_reader<Stream>> {
 
   /// discard(n) until a stop: then std::errc::operation_canceled; with `error`, returns how many bytes were
   /// dropped before.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::uint64_t discard(std::uint64_t n, const Stop& stop, Error&... error) {
     std::uint64_t done = 0;
     const auto call = [&](std::error_code& code) { return done += discard(n - done, code); };

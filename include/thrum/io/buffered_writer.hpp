@@ -72,7 +72,7 @@ class buffered_writer : public stream_writing<buffered_writer<Stream>> {
 
   /// flush() until a stop: then std::errc::operation_canceled, and what was not written stays in the
   /// buffer. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   bool flush(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return flush(code); };
     return io_detail::until_stopped(*this, "flush", stop, call, error...);

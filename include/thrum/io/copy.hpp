@@ -322,14 +322,15 @@ std::uint64_t copy(From&& from, To&& to, std::error_code& error) {
 /// copy(from, to) until a stop: then std::errc::operation_canceled; with `error` the returned number says
 /// how much was written before. What was read and is not written by then is lost, as above. Needs
 /// <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-template <class From, class To, stop_condition Stop, std::same_as<std::error_code>... Error>
+template <class From, class To, until_condition Stop, std::same_as<std::error_code>... Error>
 std::uint64_t copy(From&& from, To&& to, const Stop& stop, Error&... error) {
   io_detail::copying all(from, to);
+  const auto& end = stop_detail::ending(stop);
   const auto call = [&](std::error_code& code) {
-    all.run(code, [&] { return stop_detail::is_over(stop); });
+    all.run(code, [&] { return stop_detail::is_over(end); });
     return 0;
   };
-  io_detail::until_stopped(all, "copy", stop, call, error...);
+  io_detail::until_stopped(all, "copy", end, call, error...);
   return all.done();
 }
 
@@ -359,14 +360,15 @@ std::string read_all(Stream&& from, std::error_code& error) {
 }
 /// read_all(from, most) until a stop: then std::errc::operation_canceled; with `error`, returns what came
 /// before. Needs the header that copy needs.
-template <class Stream, stop_condition Stop, std::same_as<std::error_code>... Error>
+template <class Stream, until_condition Stop, std::same_as<std::error_code>... Error>
 std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&... error) {
   std::string text;
+  const auto& end = stop_detail::ending(stop);
   const auto call = [&](std::error_code& code) {
-    io_detail::read_up_to(from, most, text, code, [&] { return stop_detail::is_over(stop); });
+    io_detail::read_up_to(from, most, text, code, [&] { return stop_detail::is_over(end); });
     return 0;
   };
-  io_detail::until_stopped(from, "read_all", stop, call, error...);
+  io_detail::until_stopped(from, "read_all", end, call, error...);
   return text;
 }
 

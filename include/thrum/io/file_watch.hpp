@@ -73,7 +73,7 @@ class file_watch {
 
   /// next() until a stop: then std::errc::operation_canceled; later calls return the changes that are left.
   /// Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   file_change next(const Stop& stop) {
     std::error_code error;
     file_change found = next(stop, error);
@@ -82,7 +82,7 @@ class file_watch {
     }
     return found;
   }
-  template <stop_condition Stop>
+  template <until_condition Stop>
   file_change next(const Stop& stop, std::error_code& error) {
     return stop_detail::run_until_stopped(stop, error, [&] { return next(error); });
   }

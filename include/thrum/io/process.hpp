@@ -111,7 +111,7 @@ class process {
 
   /// wait until a stop: then std::errc::operation_canceled, and the program runs on; wait_or_stop ends it.
   /// With `error` as above. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   exit_status wait(const Stop& stop) {
     std::error_code error;
     const exit_status status = wait(stop, error);
@@ -120,12 +120,12 @@ class process {
     }
     return status;
   }
-  template <stop_condition Stop>
+  template <until_condition Stop>
   exit_status wait(const Stop& stop, std::error_code& error) {
     return wait_until(time_point::max(), stop, error);
   }
   /// wait until a stop or a deadline, whichever comes first.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   exit_status wait_until(time_point deadline, const Stop& stop, std::error_code& error) {
     exit_status status{exit_status::none, 0, false};
     stop_detail::run_until_stopped(stop, error, [&] {

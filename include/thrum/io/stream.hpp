@@ -108,13 +108,13 @@ class stream_reading {
   // which <thrum.hpp> includes.
 
   /// read until a stop; `buffer` and `error` as there.
-  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Buffer, until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read(Buffer&& buffer, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return read(buffer, code); };
     return io_detail::until_stopped(self(), "read", stop, call, error...);
   }
   /// read_full until a stop, which keeps what came before: with `error`, so many bytes are there.
-  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Buffer, until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read_full(Buffer&& buffer, const Stop& stop, Error&... error) {
     std::size_t got = 0;
     const auto call = [&](std::error_code& code) {
@@ -124,13 +124,14 @@ class stream_reading {
     return got;
   }
   /// read_all until a stop; with `error`, what came before is returned.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::string read_all(const Stop& stop, Error&... error) {
     std::string text;
+    const auto& end = stop_detail::ending(stop);
     const auto call = [&](std::error_code& code) {
-      return to_end(text, code, [&] { return stop_detail::is_over(stop); });
+      return to_end(text, code, [&] { return stop_detail::is_over(end); });
     };
-    io_detail::until_stopped(self(), "read_all", stop, call, error...);
+    io_detail::until_stopped(self(), "read_all", end, call, error...);
     return text;
   }
 
@@ -149,7 +150,7 @@ class stream_reading {
     }
   }
   /// read_v until a stop.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t read_v(std::span<const std::span<std::byte>> pieces, const Stop& stop,
                      Error&... error) {
     const auto call = [&](std::error_code& code) { return read_v(pieces, code); };
@@ -256,7 +257,7 @@ class stream_writing {
 
   /// write until a stop: then std::errc::operation_canceled; with `error` the returned number says how much
   /// was written before. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-  template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Bytes, until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write(const Bytes& bytes, const Stop& stop, Error&... error) {
     std::size_t done = 0;
     const auto call = [&](std::error_code& code) {
@@ -290,7 +291,7 @@ class stream_writing {
     return done;
   }
   /// write_v until a stop.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t write_v(std::span<const std::span<const std::byte>> pieces, const Stop& stop,
                       Error&... error) {
     std::size_t done = 0;

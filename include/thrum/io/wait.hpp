@@ -71,11 +71,11 @@ THRUM_OUT_OF_LINE void wait_readable(native_handle_type fd, time_point deadline,
 
 /// wait_readable and wait_writable until a stop: then std::errc::operation_canceled; with `error` set
 /// instead of thrown. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-template <stop_condition Stop, std::same_as<std::error_code>... Error>
+template <until_condition Stop, std::same_as<std::error_code>... Error>
 void wait_readable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::read, stop, "io::wait_readable", error...);
 }
-template <stop_condition Stop, std::same_as<std::error_code>... Error>
+template <until_condition Stop, std::same_as<std::error_code>... Error>
 void wait_writable(native_handle_type fd, const Stop& stop, Error&... error) {
   io_detail::wait_until_stopped(fd, side::write, stop, "io::wait_writable", error...);
 }

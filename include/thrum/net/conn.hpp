@@ -79,7 +79,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
   void wait_readable();
   void wait_readable(std::error_code& error);
   /// wait_readable() until a stop: then std::errc::operation_canceled.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   void wait_readable(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return wait_readable(code), 0; };
     io_detail::until_stopped(*this, "wait_readable", stop, call, error...);
@@ -97,7 +97,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
                           std::error_code& error);
   /// send_file until a stop: then std::errc::operation_canceled; with `error` the returned number says how
   /// much was sent before.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::uint64_t send_file(native_handle_type file, std::uint64_t offset, std::uint64_t n,
                           const Stop& stop, Error&... error) {
     std::uint64_t done = 0;

@@ -77,7 +77,7 @@ class listener {
   conn accept(std::error_code& error);
   /// accept() until a stop: then std::errc::operation_canceled. The listener goes on, and what comes is
   /// left to the next call. Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   conn accept(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return accept(code); };
     return io_detail::until_stopped(*this, "accept", stop, call, error...);

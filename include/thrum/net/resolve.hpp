@@ -78,19 +78,19 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text, std::erro
 
 /// resolve until a stop, which is std::errc::operation_canceled then. Needs
 /// <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-template <stop_condition Stop>
+template <until_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop,
                               std::error_code& error) {
   return stop_detail::run_until_stopped(stop, error, [&] { return resolve(host, service, error); });
 }
-template <stop_condition Stop>
+template <until_condition Stop>
 std::vector<endpoint> resolve(std::string_view text, const Stop& stop, std::error_code& error) {
   return stop_detail::run_until_stopped(stop, error, [&] { return resolve(text, error); });
 }
 
 #if THRUM_EXCEPTIONS
 /// resolve(host, service) until a stop; throws std::system_error, which names host and service.
-template <stop_condition Stop>
+template <until_condition Stop>
 std::vector<endpoint> resolve(std::string_view host, std::string_view service, const Stop& stop) {
   std::error_code error;
   std::vector<endpoint> found = resolve(host, service, stop, error);
@@ -101,7 +101,7 @@ std::vector<endpoint> resolve(std::string_view host, std::string_view service, c
 }
 
 /// resolve(text) until a stop; throws std::system_error, which names the text.
-template <stop_condition Stop>
+template <until_condition Stop>
 std::vector<endpoint> resolve(std::string_view text, const Stop& stop) {
   std::error_code error;
   std::vector<endpoint> found = resolve(text, stop, error);

@@ -131,7 +131,7 @@ class server {
 
   /// serve(handler) until a stop, which is as request_stop(): returns when the last handler has ended.
   /// Needs <thrum/detail/start/stoppable.hpp>, which <thrum.hpp> includes.
-  template <go_detail::not_runtime Handler, stop_condition Stop,
+  template <go_detail::not_runtime Handler, until_condition Stop,
             std::same_as<std::error_code>... Error>
   void serve(Handler&& handler, const Stop& stop, Error&... error) {
     static_cast<void>(
@@ -142,7 +142,7 @@ class server {
     const count_down_at_end at_end{has_served};
     serve(std::forward<Handler>(handler), error...);
   }
-  template <class Handler, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Handler, until_condition Stop, std::same_as<std::error_code>... Error>
   void serve(runtime& where, Handler&& handler, const Stop& stop, Error&... error) {
     const visit here(*this);
     latch has_served(1);
@@ -169,7 +169,7 @@ class server {
 
   /// stop_until with a stop in place of the deadline. Needs <thrum/detail/start/stoppable.hpp>, which
   /// <thrum.hpp> includes.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   bool stop(const Stop& stop) {
     const visit here(*this);
     request_stop();
@@ -205,7 +205,7 @@ class server {
     ~count_down_at_end() { of.count_down(); }
     latch& of;
   };
-  template <stop_condition Stop>
+  template <until_condition Stop>
   void request_stop_at(const Stop& stop, const latch& has_served) {
     if (!has_served.wait(stop)) {
       request_stop();
@@ -279,7 +279,7 @@ class server::session : public base::list_node<server::session> {
   }
 
   /// wait_request() until a stop; false then, too.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   bool wait_request(const Stop& stop) {
     begin_idle(time_point::max());
     std::error_code error;

@@ -146,29 +146,29 @@ class udp_socket {
   // includes.
 
   /// send and send_to until a stop.
-  template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Bytes, until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t send(const Bytes& bytes, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return send(bytes, code); };
     return io_detail::until_stopped(*this, "send", stop, call, error...);
   }
-  template <class Bytes, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Bytes, until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t send_to(const Bytes& bytes, const endpoint& to, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return send_to(bytes, to, code); };
     return io_detail::until_stopped(*this, "send_to", stop, call, error...);
   }
   /// recv_from and recv until a stop. What comes later is left to the next call.
-  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Buffer, until_condition Stop, std::same_as<std::error_code>... Error>
   datagram recv_from(Buffer&& buffer, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return recv_from(buffer, code); };
     return io_detail::until_stopped(*this, "recv_from", stop, call, error...);
   }
-  template <class Buffer, stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <class Buffer, until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t recv(Buffer&& buffer, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return recv(buffer, code); };
     return io_detail::until_stopped(*this, "recv", stop, call, error...);
   }
   /// send_many until a stop; with `error`, the result says how many were sent before.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t send_many(std::span<const outgoing> all, const Stop& stop, Error&... error) {
     std::size_t done = 0;
     const auto call = [&](std::error_code& code) {
@@ -178,7 +178,7 @@ class udp_socket {
     return done;
   }
   /// recv_many until a stop.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   std::size_t recv_many(std::span<incoming> into, const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return recv_many(into, code); };
     return io_detail::until_stopped(*this, "recv_many", stop, call, error...);

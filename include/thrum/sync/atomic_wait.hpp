@@ -94,7 +94,7 @@ template <class T, class Clock, class Duration>
     return sync_detail::wait_while_old(object, old, deadline);
   });
 }
-template <class T, stop_condition Stop>
+template <class T, until_condition Stop>
 [[nodiscard]] bool atomic_wait(const std::atomic<T>* object, std::type_identity_t<T> old,
                                const Stop& stop) {
   return stop_detail::until_stopped(stop, [&](std::int64_t deadline) {

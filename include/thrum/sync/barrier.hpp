@@ -83,7 +83,7 @@ class barrier {
 
   /// wait(token) until a stop is requested; returns whether the phase is over. The arrival stays. A
   /// cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool wait(arrival_token&& token, const Stop& stop) const {
     return stop_detail::until_stopped(stop, [this, phase = token.phase_](std::int64_t deadline) {
       return wait_for(phase, deadline);
@@ -102,7 +102,7 @@ class barrier {
   }
 
   /// arrive_and_wait() until a stop is requested; returns whether the phase is over. The arrival stays.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool arrive_and_wait(const Stop& stop) {
     return wait(arrive(), stop);
   }

@@ -138,7 +138,7 @@ class condition_variable {
 
   /// The forms that a stop ends too, as of condition_variable_any: what `done()` says at the end, false
   /// if it has not come true before the stop. A cancellation point.
-  template <stop_condition Stop, class Predicate>
+  template <until_condition Stop, class Predicate>
   bool wait(std::unique_lock<mutex>& lock, const Stop& stop, Predicate done) {
     while (!done()) {
       bool has_waited = false;

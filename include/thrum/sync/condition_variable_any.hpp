@@ -85,13 +85,14 @@ class condition_variable_any {
       return wait_until_ns(lock, sched::no_deadline, stop);
     });
   }
-  /// wait(lock, token, done) with a context, whose deadline ends it too.
-  template <class Lock, stop_condition Stop, class Predicate>
+  /// wait(lock, token, done) with a context, whose deadline ends it too, with a time, or with a moment.
+  template <class Lock, until_condition Stop, class Predicate>
   bool wait(Lock& lock, const Stop& stop, Predicate done) {
-    return wait_stoppable(stop_detail::token_of(stop), done, [&](const std::stop_token& token) {
-      const std::cv_status status = wait_until_ns(lock, stop_detail::deadline_of(stop), token);
+    const auto& end = stop_detail::ending(stop);
+    return wait_stoppable(stop_detail::token_of(end), done, [&](const std::stop_token& token) {
+      const std::cv_status status = wait_until_ns(lock, stop_detail::deadline_of(end), token);
       // A deadline by another clock may not have come yet.
-      return stop_detail::is_over(stop) ? status : std::cv_status::no_timeout;
+      return stop_detail::is_over(end) ? status : std::cv_status::no_timeout;
     });
   }
   template <class Lock, class Rep, class Period, class Predicate>

@@ -91,7 +91,7 @@ class latch {
   }
 
   /// wait() until a stop is requested; returns whether the count is zero. A cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) const {
     return try_wait() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
              return wait_for_zero(deadline);
@@ -103,7 +103,7 @@ class latch {
 
   /// arrive_and_wait(n) until a stop is requested; returns whether the count is zero. It is lowered in any
   /// case.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool arrive_and_wait(std::ptrdiff_t n, const Stop& stop) {
     count_down(n);
     return wait(stop);

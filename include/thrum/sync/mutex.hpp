@@ -91,7 +91,7 @@ class mutex {
   }
 
   /// Blocks until the mutex is the caller's, or a stop is requested; whether it is the caller's.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool lock(const Stop& stop) {
     return try_lock() || stop_detail::until_stopped(
                              stop, [this](std::int64_t deadline) { return lock_slow(deadline); });

@@ -56,7 +56,7 @@ class recursive_mutex {
   }
 
   /// Blocks until the mutex is the caller's, or a stop is requested; whether it is the caller's.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool lock(const Stop& stop) {
     return lock_again() || owned_if(mutex_.lock(stop));
   }

@@ -89,7 +89,7 @@ class counting_semaphore {
 
   /// Takes a permit; blocks until there is one, or a stop is requested; whether it took one. A
   /// cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool acquire(const Stop& stop) {
     return try_acquire() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
              return acquire_until(deadline);

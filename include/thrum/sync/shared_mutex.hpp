@@ -87,7 +87,7 @@ class shared_mutex {
   }
 
   /// Blocks until the mutex is the caller's, or a stop is requested; whether it is the caller's.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool lock(const Stop& stop) {
     return try_lock() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
              return wait_to_write(deadline);
@@ -139,7 +139,7 @@ class shared_mutex {
   }
 
   /// Blocks until the caller has a share, or a stop is requested; whether it has one.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool lock_shared(const Stop& stop) {
     return try_lock_shared() || stop_detail::until_stopped(stop, [this](std::int64_t deadline) {
              return wait_to_read(deadline);

@@ -71,7 +71,7 @@ class singleflight {
 
   /// do_(key, f), unless a stop is requested while it waits for the function of another call: then no
   /// result. A stop does not end its own function.
-  template <class F, stop_condition Stop>
+  template <class F, until_condition Stop>
   [[nodiscard]] std::optional<result> do_(const Key& key, F&& f, const Stop& stop) {
     return fly_or_wait(key, f, [&](const latch& ended) { return ended.wait(stop); });
   }

@@ -108,7 +108,7 @@ class wait_group {
   }
 
   /// wait() until a stop is requested; returns whether the count was zero. A cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool wait(const Stop& stop) {
     return stop_detail::until_stopped(
         stop, [this](std::int64_t deadline) { return wait_until_ns(deadline); });

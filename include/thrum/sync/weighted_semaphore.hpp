@@ -79,7 +79,7 @@ class weighted_semaphore {
   }
 
   /// As acquire, unless a stop is requested; whether it took them. A cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   [[nodiscard]] bool acquire(std::ptrdiff_t n, const Stop& stop) {
     return stop_detail::until_stopped(
         stop, [this, n](std::int64_t deadline) { return acquire_until(n, deadline); });

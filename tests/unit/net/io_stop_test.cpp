@@ -320,6 +320,37 @@ IN_RUNTIME("without an error_code a stopped call throws what a closed one throws
   CHECK(is_cancelled(support::error_of([&] { io::wait_writable(client.native_handle(), stop); })));
 }
 
+IN_RUNTIME("calls of input and output until a time or a moment fail with deadline_exceeded") {
+  auto listener = net::listener::listen(support::loopback());
+  auto client = net::dial(listener.local());
+  auto server = listener.accept(1h);
+  auto socket = net::udp_socket::bind(support::loopback());
+  char buffer[4];
+  const auto check = [&](const auto& end) {
+    const auto is_late = [](std::error_code error) {
+      return error == thrum::errc::deadline_exceeded;
+    };
+    CHECK(is_late(support::error_of([&] { client.read(buffer, end); })));
+    CHECK(is_late(support::error_of([&] { client.read_full(buffer, end); })));
+    CHECK(is_late(support::error_of([&] { client.read_all(end); })));
+    CHECK(is_late(support::error_of([&] { client.wait_readable(end); })));
+    CHECK(is_late(support::error_of([&] { listener.accept(end); })));
+    CHECK(is_late(support::error_of([&] { socket.recv_from(buffer, end); })));
+    CHECK(is_late(support::error_of([&] { io::wait_readable(client.native_handle(), end); })));
+    std::error_code error;
+    CHECK(client.read(buffer, end, error) == 0);
+    CHECK(is_late(error));
+  };
+  check(1ms);
+  check(0s);
+  check(std::chrono::steady_clock::now());
+  check(std::chrono::system_clock::now() + 1ms);
+  CHECK(server.write("two lines", 1h) == 9);
+  CHECK(client.read_full(buffer, 1h) == 4);
+  const auto resolved = net::resolve("127.0.0.1:1", 1h);
+  CHECK(resolved.size() == 1);
+}
+
 IN_RUNTIME("calls whose stop does not come do what they do without one") {
   const thrum::context context = thrum::context().with_timeout(1h);
   auto listener = net::listener::listen(support::loopback());

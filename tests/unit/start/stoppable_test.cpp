@@ -19,19 +19,32 @@ static_assert(thrum::stop_condition<std::stop_token>);
 static_assert(thrum::stop_condition<thrum::context>);
 static_assert(!thrum::stop_condition<std::stop_source>);
 static_assert(!thrum::stop_condition<int>);
+static_assert(!thrum::stop_condition<std::chrono::seconds>);
+static_assert(thrum::until_condition<std::stop_token> && thrum::until_condition<thrum::context>);
+static_assert(thrum::until_condition<std::chrono::seconds>);
+static_assert(thrum::until_condition<std::chrono::system_clock::time_point>);
+static_assert(!thrum::until_condition<int> && !thrum::until_condition<std::stop_source>);
 
 /// A wait that only a stop ends, until release() is called; then another one gets what it waits for.
 struct stoppable_wait {
   std::string name;
   std::function<bool(const std::stop_token&)> by_token;
   std::function<bool(const thrum::context&)> by_context;
+  std::function<bool(std::chrono::nanoseconds)> by_time;
+  std::function<bool(std::chrono::steady_clock::time_point)> by_moment;
+  std::function<bool(std::chrono::system_clock::time_point)> by_wall_clock;
   std::function<void()> release;
 };
 
 template <class Wait, class Release>
 stoppable_wait wait_of(std::string name, Wait wait, Release release) {
-  return {std::move(name), [wait](const std::stop_token& stop) { return wait(stop); },
-          [wait](const thrum::context& stop) { return wait(stop); }, release};
+  return {std::move(name),
+          [wait](const std::stop_token& stop) { return wait(stop); },
+          [wait](const thrum::context& stop) { return wait(stop); },
+          [wait](std::chrono::nanoseconds time) { return wait(time); },
+          [wait](std::chrono::steady_clock::time_point when) { return wait(when); },
+          [wait](std::chrono::system_clock::time_point when) { return wait(when); },
+          release};
 }
 
 template <class Condition>
@@ -173,6 +186,42 @@ IN_RUNTIME("a context that is cancelled ends each wait, and so does its deadline
     each.release();
     CHECK(other.join());
   }
+}
+
+TEST_CASE("a time and a moment of any clock end each wait that a stop ends") {
+  const auto waits = [] {
+    for (const stoppable_wait& each : every_wait()) {
+      INFO(each.name);
+      const auto begin = std::chrono::steady_clock::now();
+      CHECK_FALSE(each.by_time(1ms));
+      CHECK_FALSE(each.by_moment(begin + 2ms));
+      CHECK(std::chrono::steady_clock::now() - begin >= 2ms);
+      CHECK_FALSE(each.by_wall_clock(std::chrono::system_clock::now() + 1ms));
+      CHECK_FALSE(each.by_time(-1s));
+      each.release();
+      CHECK(each.by_time(std::chrono::nanoseconds::max()));
+    }
+  };
+  with_runtime(waits);
+  waits();
+}
+
+TEST_CASE("a time ends a wait for a barrier, for the end of a goroutine, and for a group") {
+  with_runtime([] {
+    thrum::barrier<> all(2);
+    CHECK_FALSE(all.arrive_and_wait(1ms));
+    const thrum::chan<void> go_on(0);
+    thrum::task_group group;
+    group.go([&] { go_on.recv(); });
+    auto handle = thrum::spawn([&] { go_on.recv(); });
+    CHECK_FALSE(handle.wait(1ms));
+    CHECK_FALSE(group.wait(std::chrono::steady_clock::now()));
+    go_on.close();
+    CHECK(handle.wait(1h));
+    CHECK(group.wait(1h));
+    int out = 0;
+    CHECK(thrum::make_chan<int>().recv(out, 1ms) == thrum::recv_status::timeout);
+  });
 }
 
 TEST_CASE("waits of a thread without a runtime end too, also by a deadline that nobody watches") {

@@ -92,12 +92,12 @@ class receiving {
 
   /// Receives until a stop is requested: `stopped`, or empty, if nothing came before. A cancellation
   /// point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   recv_status recv(T& out, const Stop& stop) const {
     const recv_status status = recv_into(out, attempt_until_stopped(stop));
-    return status == recv_status::timeout ? recv_status::stopped : status;
+    return stop_condition<Stop> && status == recv_status::timeout ? recv_status::stopped : status;
   }
-  template <stop_condition Stop>
+  template <until_condition Stop>
   received_value<T> recv(const Stop& stop) const requires(!std::is_same_v<Stop, T>) {
     return received(attempt_until_stopped(stop));
   }
@@ -241,7 +241,7 @@ class receiving<Self, void> {
   }
 
   /// Waits for a signal until a stop is requested. A cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   signal_status recv(const Stop& stop) const {
     std::monostate signal;
     return as_values().recv(signal, stop);

@@ -99,15 +99,15 @@ class sending {
 
   /// Sends `value` until a stop is requested; else returns false and leaves it untouched. Copies and moves
   /// as try_send. usage_error if the channel is closed. A cancellation point.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   bool send(const T& value, const Stop& stop) const requires std::is_copy_constructible_v<T> {
     return send_copy(value, attempt_until_stopped(stop));
   }
-  template <stop_condition Stop>
+  template <until_condition Stop>
   bool send(T& value, const Stop& stop) const requires(!std::is_copy_constructible_v<T>) {
     return send_or_keep(value, attempt_until_stopped(stop));
   }
-  template <stop_condition Stop>
+  template <until_condition Stop>
   bool send(T&& value, const Stop& stop) const {
     return send_or_keep(value, attempt_until_stopped(stop));
   }
@@ -225,7 +225,7 @@ class sending<Self, void> {
   }
 
   /// Sends a signal unless a stop is requested before; whether it did.
-  template <stop_condition Stop>
+  template <until_condition Stop>
   bool send(const Stop& stop) const {
     return as_values().send(std::monostate(), stop);
   }

@@ -124,7 +124,7 @@ class tls_conn : public io::stream_reading<tls_conn>, public io::stream_writing<
   }
   void handshake(std::error_code& error);
   /// handshake() until a stop: then std::errc::operation_canceled; a later call goes on with it.
-  template <stop_condition Stop, std::same_as<std::error_code>... Error>
+  template <until_condition Stop, std::same_as<std::error_code>... Error>
   void handshake(const Stop& stop, Error&... error) {
     const auto call = [&](std::error_code& code) { return handshake(code), 0; };
     io_detail::until_stopped(*this, "handshake", stop, call, error...);

@@ -13,6 +13,7 @@
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/stop_relay.hpp>
 #include <thrum/detail/start/deadline.hpp>
+#include <thrum/errc.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <concepts>
@@ -24,9 +25,11 @@
 namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
 
 /// The token for a wait that ends at deadline_of() by itself.
-template <stop_condition S>
+template <until_condition S>
 std::stop_token token_of(const S& stop) {
-  if constexpr (std::same_as<S, std::stop_token>) {
+  if constexpr (is_moment<S>) {
+    return {};
+  } else if constexpr (std::same_as<S, std::stop_token>) {
     return stop;
   } else if constexpr (requires { token_for_wait(stop); }) {
     return token_for_wait(stop);
@@ -36,9 +39,11 @@ std::stop_token token_of(const S& stop) {
 }
 
 /// A context's deadline, which ends a wait even if no runtime watches it.
-template <stop_condition S>
+template <until_condition S>
 std::int64_t deadline_of(const S& stop) {
-  if constexpr (requires { stop.deadline(); }) {
+  if constexpr (is_moment<S>) {
+    return time_detail::deadline_at(stop);
+  } else if constexpr (requires { stop.deadline(); }) {
     if (const auto when = stop.deadline()) {
       return time_detail::deadline_at(*when);
     }
@@ -46,9 +51,11 @@ std::int64_t deadline_of(const S& stop) {
   return sched::no_deadline;
 }
 
-template <stop_condition S>
+template <until_condition S>
 bool is_over(const S& stop) {
-  if constexpr (requires { stop.cancelled(); }) {
+  if constexpr (is_moment<S>) {
+    return time_detail::deadline_at(stop) <= time_detail::time_now();
+  } else if constexpr (requires { stop.cancelled(); }) {
     return stop.cancelled();
   } else {
     return token_of(stop).stop_requested();
@@ -85,7 +92,7 @@ class stoppable {
 };
 
 template <stop_condition S, class Attempt, class TimedOut>
-auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out) {
+auto until_stop(const S& stop, Attempt attempt, TimedOut timed_out) {
   if constexpr (std::same_as<S, sched::io_deadline>) {
     return attempt(stop.until());
   } else {
@@ -101,16 +108,29 @@ auto until_stopped(const S& stop, Attempt attempt, TimedOut timed_out) {
   }
 }
 
-template <stop_condition S, class Error, class Call>
-auto run_until_stopped(const S& stop, Error& error, Call call) {
+template <until_condition S, class Error, class Call>
+auto run_until_stopped(const S& end, Error& error, Call call) {
+  constexpr bool is_stop = stop_condition<S>;
+  const auto& stop = ending(end);
+  const auto why = [] {
+    if constexpr (is_stop) {
+      return std::make_error_code(std::errc::operation_canceled);
+    } else {
+      return make_error_code(errc::deadline_exceeded);
+    }
+  };
   for (;;) {
     if (is_over(stop)) {
-      error = std::make_error_code(std::errc::operation_canceled);
+      error = why();
       return decltype(call())();
     }
     const stoppable here(token_of(stop), deadline_of(stop), true);
     auto result = call();
-    if (!error || !here.has_ended_io() || is_over(stop)) {
+    const bool is_end = error && is_over(stop);
+    if (is_end && error == std::errc::operation_canceled) {
+      error = why();
+    }
+    if (!error || !here.has_ended_io() || is_end) {
       return result;
     }
   }
