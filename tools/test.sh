@@ -8,6 +8,8 @@ some_tests() {  # some_tests PRESET NAME...: by test_, whose emulator it sets
   local preset=$1 name files=() targets=(thrum_some_tests) there=() found all
   shift
   for name in "$@"; do
+    name=${name##*/} name=${name%.cpp}  # a file's whole name will do
+    name=${name%_test} name=${name%_model}
     found=$(find tests/unit tests/go tests/examples tests/opt_in tests/debuggers tests/tls tests/model -name "$name*_test.cpp" -o -name "$name*_model.cpp")
     [ -n "$found" ] || die "test: below tests/ no $name*_test.cpp and no $name*_model.cpp is part of a suite: give the beginning of a file's name"
     while read -r name; do files+=("${name#tests/}"); done <<<"$found"
