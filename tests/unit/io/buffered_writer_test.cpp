@@ -64,7 +64,7 @@ TEST_CASE("what the stream has not taken stays in the buffer, and is tried again
   CHECK(error == std::errc::timed_out);
 }
 
-TEST_CASE("what nobody has flushed is lost with a buffered writer, without a wait") {
+TEST_CASE("bytes that were not flushed are lost with a buffered writer, without a wait") {
   recording_sink sink;
   {
     io::buffered_writer writer(sink);

@@ -217,7 +217,7 @@ IN_RUNTIME("a stop ends a copy that waits for more, and what was copied before i
 }
 
 IN_RUNTIME(
-    "a stop ends a copy to a connection that takes no more: its peer gets what was counted") {
+    "a stop ends a copy to a connection that takes no more, and its peer gets the counted bytes") {
   auto pair = support::tcp_pair();
   endless_source source;
   auto copying = thrum::spawn([&] {
@@ -260,7 +260,7 @@ TEST_CASE("a stop ends a copy that never waits") {
   CHECK(n < 2'000'000);
 }
 
-TEST_CASE("a stop ends a copy of a large file to somebody who takes all of it at once") {
+TEST_CASE("a stop ends a copy of a large file to a stream that takes each piece at once") {
   const support::folder folder;
   folder.write("a", "");
   io::file file = io::file::open((folder / "a").string(), io::open_mode::read_write);

@@ -43,7 +43,7 @@ TEST_CASE("a directory is read sorted by name, with the kind and the path of eac
   with_runtime(check);
 }
 
-IN_RUNTIME("what is no directory cannot be read, and the error names it") {
+IN_RUNTIME("reading a file as a directory fails, and the error names it") {
   const folder here;
   here.write("file", "x");
   std::error_code error;

@@ -223,7 +223,7 @@ TEST_CASE("a writer of a memory pipe that is unwound by a stop takes its bytes b
   writer.join();
 }
 
-IN_RUNTIME("an empty write to a memory pipe waits for nobody, and is no end of the stream") {
+IN_RUNTIME("an empty write to a memory pipe returns at once, and does not end the stream") {
   io::memory_pipe p;
   CHECK(p.first.write("") == 0);
   auto writer = thrum::spawn([&] { p.first.write("a"); });

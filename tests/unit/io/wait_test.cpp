@@ -152,7 +152,7 @@ IN_RUNTIME("a number that is closed and used again is waited for as what it is n
   CHECK(reused > 0);
 }
 
-TEST_CASE("a number that is closed while somebody waits for it is never taken for its next owner") {
+TEST_CASE("a wait for a descriptor number that is closed never ends for the number's next owner") {
   if (THRUM_TSAN) {
     return;  // it takes that for a mistake, which it is, of others: here it is the point
   }

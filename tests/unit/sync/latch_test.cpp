@@ -91,7 +91,8 @@ TEST_CASE("a latch that counts below zero is an error of use") {
   CHECK(is_usage_error("latch::count_down", [&] { latch.count_down(); }));
 }
 
-TEST_CASE("of two that count the last one of a latch down at once, one is in error, and it opens") {
+TEST_CASE(
+    "if two threads count a latch of 1 down at once, one gets an error, and the latch opens") {
   for (int round = 0; round != scaled(300); ++round) {
     thrum::latch latch(1);
     std::atomic<int> ready{0};
@@ -123,7 +124,8 @@ IN_RUNTIME("a stop ends arrive_and_wait at a latch, whose count is lowered all t
   CHECK(gate.arrive_and_wait(1, stop.get_token()));
 }
 
-IN_RUNTIME("nobody passes a barrier before all have arrived, phase after phase", with_procs(4)) {
+IN_RUNTIME("no participant passes a barrier before all have arrived, phase after phase",
+           with_procs(4)) {
   constexpr int n = 5;
   const int phases = scaled(500);
   thrum::barrier<> barrier(n);
@@ -139,7 +141,7 @@ IN_RUNTIME("nobody passes a barrier before all have arrived, phase after phase",
   CHECK_FALSE(early);
 }
 
-IN_RUNTIME("the completion runs once each phase, before anybody goes on", with_procs(4)) {
+IN_RUNTIME("the completion runs once each phase, before any participant continues", with_procs(4)) {
   int completions = 0;
   thrum::barrier barrier(3, [&]() noexcept { ++completions; });
   std::atomic<bool> wrong{false};

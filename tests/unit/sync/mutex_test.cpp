@@ -535,7 +535,8 @@ IN_RUNTIME("goroutines and foreign threads exclude each other by a recursive_mut
   CHECK(count == 6 * scaled(1'000));
 }
 
-IN_RUNTIME("an unlock of a recursive_mutex by anybody else is an error of use") {
+IN_RUNTIME(
+    "an unlock of a recursive_mutex by another goroutine than its owner is an error of use") {
   thrum::recursive_mutex mutex;
   CHECK(is_usage_error("recursive_mutex::unlock", [&] { mutex.unlock(); }));
   const std::lock_guard guard(mutex);

@@ -193,7 +193,7 @@ IN_RUNTIME("a goroutine that ends inside a once_value's function leaves the work
   CHECK(calls == 2);
 }
 
-TEST_CASE("what came of a function is kept: a value, a reference, nothing, or an exception") {
+TEST_CASE("the outcome of a function is kept: a value, a reference, nothing, or an exception") {
   thrum::go_detail::result_slot<std::unique_ptr<int>> owner;
   keep_outcome(
       owner, [](int n) { return std::make_unique<int>(n); }, 3);
@@ -217,7 +217,7 @@ TEST_CASE("what came of a function is kept: a value, a reference, nothing, or an
   CHECK_THROWS_AS(rethrow_kept(failed), std::runtime_error);
 }
 
-TEST_CASE("the end of a goroutine is not kept as what came of a function") {
+TEST_CASE("the end of a goroutine is not kept as the outcome of a function") {
   thrum::go_detail::result_slot<int> none;
   CHECK_THROWS_AS(keep_outcome(none, []() -> int { throw thrum::goroutine_exit(); }),
                   thrum::goroutine_exit);

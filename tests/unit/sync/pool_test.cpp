@@ -77,7 +77,7 @@ TEST_CASE("a value may be discarded, and handles may be moved") {
   CHECK(alive == 0);
 }
 
-IN_BUBBLE("values that nobody uses go as time passes, those in use stay") {
+IN_BUBBLE("unused values of a pool are destroyed as time passes, and those in use stay") {
   std::atomic<int> alive{0};
   thrum::pool values([&] { return std::make_unique<counted_value>(alive); }, 1s);
   {

@@ -108,7 +108,7 @@ TEST_CASE("exec at its deadline ends what the program has started, and returns w
   with_runtime(check);
 }
 
-IN_RUNTIME("exec does not wait for ever for output that somebody keeps open") {
+IN_RUNTIME("exec does not wait for ever for output that another process keeps open") {
   const left_behind stays;
   io::exec_options how;
   how.deadline = std::chrono::steady_clock::now() + 500ms;
@@ -156,7 +156,7 @@ TEST_CASE("exec without a deadline does not wait for what the program has left b
   with_runtime(check);
 }
 
-IN_RUNTIME("exec that has got too much does not wait for who holds the other stream") {
+IN_RUNTIME("exec whose output exceeds its limit does not wait for the holder of the other stream") {
   std::error_code error;
   const io::exec_result r = exec_leaving_behind(
       "command -v setsid > /dev/null || exit 9; setsid sleep 300 > /dev/null & echo $! > \"$0\"; "
@@ -270,7 +270,7 @@ IN_RUNTIME("a child whose streams are all redirected has its pseudo-terminal, to
 }
 
 TEST_CASE(
-    "a key that ends what runs in a terminal ends the child in its own, and a close hangs up") {
+    "the interrupt key of a pseudo-terminal ends its child, and so does closing the terminal") {
   // A child ignores what its parent does: SIGINT below a shell that ran us in the background, SIGHUP
   // below nohup.
   const auto interrupt = ::signal(SIGINT, SIG_DFL);
@@ -344,8 +344,7 @@ TEST_CASE("exec at a stop ends what the program has started, and returns what ca
   with_runtime(check);
 }
 
-TEST_CASE(
-    "a stop ends exec while somebody whom the program has left behind keeps its output open") {
+TEST_CASE("a stop ends exec while a process that the program left behind keeps its output open") {
   const auto check = [] {
     const left_behind stays;
     io::exec_options how;

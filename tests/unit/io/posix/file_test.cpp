@@ -94,7 +94,7 @@ TEST_CASE("a stop ends a read that waits for a fifo") {
   }));
 }
 
-TEST_CASE("writing to a fifo that nobody reads is an error, not a signal") {
+TEST_CASE("writing to a fifo without a reader is an error, not a signal") {
   const support::folder folder;
   const std::string path = folder / "fifo";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);

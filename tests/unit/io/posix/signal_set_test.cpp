@@ -17,7 +17,7 @@
 
 using thrum::io::signal_set;
 
-TEST_CASE("what others asked of their handler is as it was when the set is gone") {
+TEST_CASE("an earlier handler and its flags are as before when the set is gone") {
   struct ::sigaction theirs {};
   theirs.sa_handler = SIG_IGN;
   theirs.sa_flags = SA_NODEFER;

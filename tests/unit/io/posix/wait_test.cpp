@@ -23,7 +23,7 @@ using support::watched_pair;
 using thrum::io::wait_readable;
 using thrum::io::wait_writable;
 
-IN_RUNTIME("a waiter for a number that is given anew is not told of its new owner") {
+IN_RUNTIME("a waiter for a descriptor number hears nothing of the number's next owner") {
   for (const bool somebody_waits_for_the_new_one : {false, true}) {
     watched_pair old;
     watched_pair fresh;
@@ -53,8 +53,7 @@ IN_RUNTIME("a waiter for a number that is given anew is not told of its new owne
   }
 }
 
-IN_RUNTIME(
-    "both sides that wait for a number hear that it was given anew, others are not touched") {
+IN_RUNTIME("waiters for both sides of a reused descriptor number return, and others wait on") {
   watched_pair old;
   watched_pair fresh;
   watched_pair other;

@@ -43,7 +43,7 @@ IN_RUNTIME("a file that is written atomically keeps its permissions, and a link 
         (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("an atomic write shows nobody else a private file, also if it does not come to its end") {
+TEST_CASE("an atomic write shows a private file to no other user, also if it does not complete") {
   const folder here;
   here.write("private", "old");
   REQUIRE(::chmod((here / "private").c_str(), 0600) == 0);
@@ -68,7 +68,7 @@ TEST_CASE("an atomic write shows nobody else a private file, also if it does not
   CHECK(io::read_file((here / "private").string()) == "old");
 }
 
-TEST_CASE("an atomic write makes no program that runs as somebody else") {
+TEST_CASE("an atomic write drops the set-user-ID and set-group-ID bits") {
   const folder here;
   const std::string path = (here / "program").string();
   here.write("program", "old");

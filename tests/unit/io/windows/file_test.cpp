@@ -95,7 +95,7 @@ IN_RUNTIME("a pipe that others have opened works, and leaves the processor to ot
   CHECK(in.read(std::span(&one, 1)) == 0);
 }
 
-IN_RUNTIME("writing to a pipe of others that nobody reads is an error") {
+IN_RUNTIME("writing to a pipe without a reader is an error") {
   const anonymous_pipe ends;
   file out(ends.out);
   file(ends.in).close();

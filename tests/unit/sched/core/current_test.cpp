@@ -29,7 +29,7 @@ TEST_CASE("a thread has the M that it has set, and other threads do not have it"
   CHECK(current_m() == nullptr);
 }
 
-TEST_CASE("a thread's M stands under the key that all shared objects know, until it ends") {
+TEST_CASE("a thread's M is stored under the key of all shared objects, and removed at its end") {
   const auto& key = thrum::os::process_wide<thrum::sched::current_key>::get().key;
   support::bare_scheduler scheduler(1);
   const auto m = scheduler.stray_m();

@@ -36,7 +36,7 @@ TEST_CASE("the owner of a wait point waits for a look at it that has begun") {
   CHECK(seen == 1);
 }
 
-TEST_CASE("where nobody looks at wait points their owners do not wait, nor after a look") {
+TEST_CASE("the owner of a wait point does not wait before or after a look at wait points") {
   thrum::sched::endings ending;
   int looks = 0;
   ending.wait_for_looks();
@@ -46,7 +46,8 @@ TEST_CASE("where nobody looks at wait points their owners do not wait, nor after
   CHECK(looks == 2);
 }
 
-TEST_CASE("the thread that stops a runtime waits until that is over, however often it is told") {
+TEST_CASE(
+    "the thread that stops a runtime waits until no goroutine is left, and checks at each notice") {
   thrum::sched::endings ending;
   std::atomic<int> left{3};
   std::atomic<int> asked{0};
@@ -71,7 +72,7 @@ TEST_CASE("the thread that stops a runtime waits until that is over, however oft
   CHECK(asked <= 4);  // it sleeps until it is told
 }
 
-TEST_CASE("that the last goroutine has ended is not lost on a thread that is yet to wait for it") {
+TEST_CASE("a notice that the last goroutine has ended is kept for a thread that waits later") {
   thrum::sched::endings ending;
   int asked = 0;
   ending.tell_drained();
@@ -79,7 +80,7 @@ TEST_CASE("that the last goroutine has ended is not lost on a thread that is yet
   CHECK(asked == 2);
 }
 
-TEST_CASE("where no visitor is nobody waits for one, nor where all have left") {
+TEST_CASE("a wait for wakers returns at once if there are none, or all have left") {
   thrum::sched::waker_count wakers;
   int passed = 0;
   wakers.wait_until_gone();

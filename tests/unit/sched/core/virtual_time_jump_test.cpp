@@ -67,7 +67,7 @@ TEST_CASE("V1: a goroutine that waits until all others stand goes on, before tim
   CHECK(quiet.clock.quiet_waiters.empty());
 }
 
-TEST_CASE("V2: the clock stands while somebody outside may end a goroutine's wait") {
+TEST_CASE("V2: the clock stands while something outside of the bubble may end a goroutine's wait") {
   quiet_scheduler quiet;
   goroutine& g = quiet.add(g_status::waiting, wait_reason::mutex_lock);
   const armed_timer timer(quiet, 0, 100);

@@ -83,7 +83,7 @@ TEST_CASE("a thread that stands still goes on when the freeze ends, and not befo
   freeze.wait(phase);  // it is over
 }
 
-TEST_CASE("the freeze of an exit lasts until somebody else needs the right to freeze") {
+TEST_CASE("the freeze of an exit lasts until another thread needs the right to freeze") {
   freeze_state freeze;
   freeze.begin_exclusive();
   CHECK_FALSE(freeze.is_held_by_exit());

@@ -126,7 +126,7 @@ TEST_CASE(
   CHECK(frozen.callers_of(scheduler.g()) == nullptr);
 }
 
-TEST_CASE("of a goroutine whose thread did not come by no callers are known") {
+TEST_CASE("the callers of a goroutine are unknown if its thread did not report") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   m.g = &scheduler.g();

@@ -185,7 +185,7 @@ TEST_CASE("a host that is asked for help does not go to rest before it has looke
   a.scheduler->idle.end_spinning(a.h.m);
 }
 
-TEST_CASE("a request that a host has taken stands again if it may not run what there is") {
+TEST_CASE("a request that a host took is pending again if the host may not run the goroutine") {
   const auto kind = GENERATE(thrum::sched::g_off_host, thrum::sched::g_background);
   scheduler_of_a_host a(1);
   a.scheduler.holder_of(0);

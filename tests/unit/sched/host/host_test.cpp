@@ -59,7 +59,7 @@ TEST_CASE(
   CHECK_FALSE(inbox.begin_sleep(sleeps));
 }
 
-TEST_CASE("of the hosts that wait for work one is woken, as one that searches") {
+TEST_CASE("one of the hosts that wait for work is woken as a searcher") {
   support::lone_scheduler scheduler(1);
   host_thread* const h = fresh_host(scheduler, 0);
   note sleeps;
@@ -76,7 +76,7 @@ TEST_CASE("of the hosts that wait for work one is woken, as one that searches") 
 }
 
 TEST_CASE(
-    "of a request that stands hosts hear that wait for work and would not look by themselves") {
+    "a pending request nudges the hosts that wait for work and would not look by themselves") {
   support::lone_scheduler scheduler(1);
   note sleeps[3];
   const auto is_nudged = [&](int i) {

@@ -136,7 +136,7 @@ IN_RUNTIME("a deadline that has passed refuses each turn until it is moved") {
   CHECK_FALSE(socket.sees([](auto& side) { return side.busy; }));
 }
 
-IN_RUNTIME("who waits for a turn gets it when the call before it ends") {
+IN_RUNTIME("a call that waits for its turn gets it when the call before it ends") {
   const silent_socket socket;
   REQUIRE(socket.begin() == 0);
   auto next = thrum::spawn([&] {

@@ -69,7 +69,7 @@ struct computing_at_exit {
 
 }  // namespace
 
-TEST_CASE("whoever holds a processor stands still while the process exits, until it is let go") {
+TEST_CASE("the holder of a processor stands still while the process exits, until it is released") {
   support::lone_scheduler scheduler(2);
   held_at_exit holder(scheduler.holder_of(0));
   CHECK_FALSE(process_exit::holds(*scheduler));
@@ -124,7 +124,7 @@ TEST_CASE("a thread that is in a call when the process exits stands still when i
   caller.join();
 }
 
-TEST_CASE("who wants to look at all stacks while the process exits lets the goroutines go on") {
+TEST_CASE("a look at all stacks while the process exits lets the goroutines continue") {
   support::lone_scheduler scheduler(1);
   process_exit::hold(*scheduler);
   scheduler->freeze.begin_exclusive();
@@ -148,7 +148,9 @@ TEST_CASE("the thread that exits waits for a look at all stacks to be over, but 
   scheduler->freeze.release_from_exit();
 }
 
-TEST_CASE("nobody exits in a process that does not") { CHECK_FALSE(process_exit::is_mine()); }
+TEST_CASE("no thread counts as the exiting one before the process exits") {
+  CHECK_FALSE(process_exit::is_mine());
+}
 
 TEST_CASE("a scheduler knows that the process exits once it is held for that, and others do not") {
   support::bare_scheduler held(1);

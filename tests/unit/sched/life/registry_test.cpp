@@ -80,7 +80,7 @@ TEST_CASE("all schedulers that are complete are found, the oldest first") {
   CHECK(all_shown() == before);
 }
 
-TEST_CASE("a scheduler that somebody looks at is not removed before that look is over") {
+TEST_CASE("a scheduler is not removed while another thread looks at it") {
   support::lone_scheduler scheduler(1);
   registry::add(*scheduler);
   registry::show(*scheduler);

@@ -19,7 +19,7 @@ using set = thrum::sched::idle_set<thrum::sched::traits, p, m>;
 
 }  // namespace
 
-TEST_CASE("a submitter wakes nobody while an M spins, and only one submitter starts a spinner") {
+TEST_CASE("a submitter wakes no M while one spins, and only one submitter starts a spinner") {
   set idle;
   m searcher;
   idle.begin_spinning(searcher);
@@ -88,7 +88,7 @@ TEST_CASE("an idle P goes to the submitter that claimed a wake-up") {
   REQUIRE(idle.idle_ps() == 0);
 }
 
-TEST_CASE("a hand-off starts a spinner only if nobody spins and nobody idles") {
+TEST_CASE("a hand-off starts a spinner only if no M spins and no other P idles") {
   set idle;
   p one;
   {

@@ -71,7 +71,7 @@ TEST_CASE("a thread that sleeps in the poller is woken for an earlier timer") {
   CHECK(scheduler.started() == 0);
 }
 
-TEST_CASE("a goroutine that computes on tells of its timer, and one that has parked need not") {
+TEST_CASE("a goroutine that continues to compute announces its earliest timer; g0 need not") {
   support::lone_scheduler scheduler(2);
   thrum::sched::machine& m = scheduler.holder_of(0);
   announce_timer(m, heap_to_arm::added::earliest, when_armed);  // g0 looks at its own P's timers

@@ -82,7 +82,8 @@ TEST_CASE("a goroutine is counted at its end, and used again once its handle has
   }
 }
 
-TEST_CASE("who waits for the end of a goroutine is woken, whether it came early or late") {
+TEST_CASE(
+    "a waiter for the end of a goroutine is woken, whether it came before or during the end") {
   support::lone_scheduler scheduler(1);
   thrum::sched::machine& m = scheduler.holder_of(0);
   const support::on_m here(m);

@@ -112,7 +112,8 @@ TEST_CASE(
       {[] { source.request_stop(); }});
 }
 
-TEST_CASE("neither a time-out nor a stop enters what has let its waiter go and is gone") {
+TEST_CASE(
+    "neither a time-out nor a stop enters an object that released its waiter and was destroyed") {
   using permits = thrum::counting_semaphore<>;
   outlive<permits>([](auto& own) { return own.try_acquire_for(1h); },
                    [](auto& own) { own.release(); }, both_after, 0);
@@ -319,7 +320,7 @@ TEST_CASE("a waiter withdraws its own selection with the lock that it holds") {
 }
 
 TEST_CASE(
-    "what is told has its function called where a waiter would be woken, alone and in a list") {
+    "a callback_point's function is called where a waiter would be woken, alone and in a list") {
   struct told : thrum::sched::callback_point {
     told() noexcept
         : callback_point([](callback_point& self) noexcept { ++static_cast<told&>(self).n; }) {}

@@ -70,7 +70,7 @@ TEST_CASE("a creator may be closed twice, and one that was never opened, too") {
   CHECK(scheduler->ms[0].thread.joinable());
 }
 
-TEST_CASE("whoever wants one more thread than needed gets it, if there is to be one") {
+TEST_CASE("the creator starts a spare thread on request, unless the scheduler wants none") {
   support::bare_scheduler scheduler(1);
   scheduler.on_spare = [&]() -> thrum::sched::machine* {
     if (scheduler.spares == 1) {  // the first time there is to be none

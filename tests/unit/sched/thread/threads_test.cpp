@@ -233,7 +233,7 @@ TEST_CASE("a P that was held back goes to the thread of a goroutine that is boun
   CHECK(one.scheduler->ms.made() == 0);
 }
 
-TEST_CASE("a P that somebody could use is handed to an M, any other becomes idle") {
+TEST_CASE("a P is handed to an M if there is work for it, and otherwise becomes idle") {
   scheduler_and_p one;
   one.open();
   const auto searcher = one.scheduler.stray_m();
@@ -279,7 +279,7 @@ TEST_CASE("the last busy P that is handed off waits for the timers of those that
   CHECK(thrum::sched::timer_heap<thrum::sched::traits>::remove(timer));
 }
 
-TEST_CASE("of searchers that are Ms only no host is woken as one, but to look for the request") {
+TEST_CASE("a call for Ms only wakes no host as a searcher, but nudges it to look at the request") {
   const thrum::sched::upcall_table real = real_upcalls();
   scheduler_and_p one;
   one.open();
@@ -302,7 +302,7 @@ TEST_CASE("of searchers that are Ms only no host is woken as one, but to look fo
   one.scheduler->idle.end_spinning(host.m);
 }
 
-TEST_CASE("a P that is handed off while nobody searches is searched with") {
+TEST_CASE("a P that is handed off while no M searches goes to an M as a searcher") {
   scheduler_and_p one;
   one.open();
   const auto idle = one.scheduler.stray_m();

@@ -192,7 +192,7 @@ TEST_CASE("goroutines that were held back go on when there are threads enough") 
   CHECK(scheduler->global.pop() == &begins);
 }
 
-TEST_CASE("that goroutines are held back for want of threads is reported, and once") {
+TEST_CASE("goroutines that are held back for want of threads are reported once") {
   auto config = support::lone_scheduler::quiet();
   config.max_threads = 1;
   support::lone_scheduler scheduler(1, config);
@@ -225,7 +225,7 @@ TEST_CASE("that goroutines are held back for want of threads is reported, and on
   CHECK(threads_are_short(true).empty());
 }
 
-TEST_CASE("no line of figures is asked for while the process exits") {
+TEST_CASE("no line of schedtrace is written while the process exits") {
   auto config = support::lone_scheduler::quiet();
   config.trace_every_ns = 1'000'000;
   config.trace = [](void*, std::int64_t) { ++lines_of_trace; };
