@@ -67,7 +67,7 @@ TEST_CASE("in the chat everybody hears what everybody says") {
   }
 }
 
-TEST_CASE("a client of the chat that does not read is dropped, and holds up nobody") {
+TEST_CASE("a client of the chat that does not read is dropped, and delays no other") {
   server_process server(example_words("chat", on("2", {"--listen", "127.0.0.1:0"})));
   REQUIRE_FALSE(server.address().empty());
   support::with_runtime([&] {

@@ -173,7 +173,7 @@ TEST_CASE(
   CHECK(heard.time >= 900ms);
 }
 
-TEST_CASE("a client that does not finish a request in time is told so, and others are answered",
+TEST_CASE("a client that does not finish a request in time gets an error, and others are answered",
           "[.soak]") {
   const cut_off heard = cut_off_after_a_second();
   CHECK(heard.slow == refusal("408 Request Timeout", to_close));

@@ -16,7 +16,7 @@
 
 namespace examples { namespace {
 
-TEST_CASE("the port scan finds the ports that somebody listens on") {
+TEST_CASE("the port scan finds the ports that have a listener") {
   const auto listener = thrum::net::listener::listen("127.0.0.1:0");
   const std::string port = std::to_string(listener.local().port());
   const auto alone = run_line(example_line("port_scan", port + " " + port));

@@ -18,7 +18,7 @@ using thrum::net::dial;
 using thrum::net::endpoint;
 using thrum::net::listener;
 
-IN_RUNTIME("DialClosedPortFailFast: nobody listens, so a dial is refused and waits for nothing") {
+IN_RUNTIME("DialClosedPortFailFast: a dial without a listener is refused at once") {
   const support::closed_port nobody;
   const endpoint where = nobody.where();
   const auto start = steady::now();

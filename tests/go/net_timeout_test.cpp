@@ -40,8 +40,7 @@ bool keeps_waiting(Wait wait, Release release) {
 
 }  // namespace
 
-IN_RUNTIME(
-    "DialTimeout: a dial that nobody answers fails with timed_out, and not before its time") {
+IN_RUNTIME("DialTimeout: a dial without an answer fails with timed_out, and not before its time") {
   const support::black_hole hole;
   for (const auto timeout : {1ns, 1'000'000ns, 30'000'000ns, 100'000'000ns}) {
     std::error_code error;
@@ -75,7 +74,7 @@ IN_RUNTIME("DialTimeoutMaxDuration: the longest timeout does not overflow") {
 }
 
 IN_RUNTIME(
-    "AcceptTimeout: a deadline in the past or soon fails accept, also if somebody has come") {
+    "AcceptTimeout: a deadline in the past or soon fails accept, also if a client has come") {
   auto listener = listener::listen(loopback());
   const conn waiting = dial(listener.local());
   listener.set_deadline(past);

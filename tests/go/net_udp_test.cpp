@@ -78,7 +78,8 @@ IN_RUNTIME("a datagram that no packet can carry is an error, and the socket goes
   CHECK(socket.recv(buffer) == 1);
 }
 
-IN_RUNTIME("a connected socket is told when nobody receives, and receives afterwards") {
+IN_RUNTIME(
+    "a connected socket gets an error while its peer has no socket, and receives afterwards") {
   endpoint where;
   {
     const auto gone = udp_socket::bind(support::own_loopback());  // nobody else is given its port

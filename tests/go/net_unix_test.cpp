@@ -55,7 +55,7 @@ IN_RUNTIME("UnixServer: a stream by path and by abstract name carries both direc
   echo_once(endpoint("unix:" + (place / "text").string()));
 }
 
-IN_RUNTIME("a closed listener has removed its path, unless it was told to leave it") {
+IN_RUNTIME("a closed listener has removed its path, unless it was asked to leave it") {
   const support::folder place;
   const endpoint where = in(place, "s");
   auto first = listener::listen(where);

@@ -323,7 +323,7 @@ TEST_CASE("model: no thief looks at a deque that has left its list") {
   holds_on_every_machine<owner_leaves>(6, 3);
 }
 
-TEST_CASE("model: who helps a thief takes no part of what it does afterwards") {
+TEST_CASE("model: a goroutine that helps a thief takes no part of the thief's later work") {
   holds_on_every_machine<thief_goes_on>(5, 3);
   CHECK(model::found_out<thief_and_helper<model::traits, false>>({machine::sequential, 3, 0}));
 }
@@ -334,7 +334,7 @@ TEST_CASE("model: a deque that is put aside while its owner pushes is listed") {
   CHECK(model::found_out<put_aside_in<unfenced_traits>>({machine::weak, 3, 2}));
 }
 
-TEST_CASE("model: who finds no half sees what has become of the last one") {
+TEST_CASE("model: an owner that finds no half sees what became of the last one") {
   holds_on_every_machine<last_half_is_gone>(3, 2);
   holds_on_every_machine<last_half_is_taken>(3, 1);
   CHECK(found_out<last_half_is_gone, mutation::relaxed_store>(machine::weak));

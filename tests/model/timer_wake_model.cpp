@@ -148,28 +148,28 @@ struct armed_from_outside : small_world<Made> {
 
 }  // namespace
 
-TEST_CASE("model: somebody wakes for a timer whose M goes to sleep itself") {
+TEST_CASE("model: an M wakes for a timer whose own M goes to sleep") {
   holds<two_ms<none, armer::idles, false>>({machine::weak, 2, 1});
   holds<two_ms<none, armer::idles, true>>({machine::sequential, 2, 0});
 }
 
-TEST_CASE("model: somebody wakes for a timer whose M stays busy") {
+TEST_CASE("model: an M wakes for a timer whose own M stays busy") {
   holds<two_ms<none, armer::stays_busy, false>>({machine::weak, 2, 2});
   holds<two_ms<none, armer::stays_busy, true>>({machine::weak, 2, 2});
 }
 
-TEST_CASE("model: somebody wakes for the timer of a goroutine that is locked to its thread") {
+TEST_CASE("model: an M wakes for the timer of a goroutine that is locked to its thread") {
   holds<two_ms<none, armer::is_locked, false>>({machine::sequential, 2, 0});
   holds<two_ms<none, armer::is_locked, true>>({machine::weak, 1, 1});
 }
 
-TEST_CASE("model: somebody wakes for a timer that is armed from outside") {
+TEST_CASE("model: an M wakes for a timer that is armed from outside") {
   holds<armed_from_outside<none, false>>({machine::weak, 1, 1});
   holds<armed_from_outside<none, true>>({machine::weak, 1, 1});
 }
 
 // Not run by default: some minutes.
-TEST_CASE("model: somebody wakes for a timer, with one preemption more", "[.long]") {
+TEST_CASE("model: an M wakes for a timer, with one preemption more", "[.long]") {
   holds<two_ms<none, armer::idles, true>>({machine::sequential, 3, 0});
   holds<two_ms<none, armer::stays_busy, true>>({machine::weak, 3, 2});
   holds<two_ms<none, armer::is_locked, true>>({machine::sequential, 3, 0});

@@ -71,7 +71,7 @@ IN_RUNTIME("tls: after close_write reading goes on, and writing fails") {
   CHECK(made.client.read_all().empty());
 }
 
-IN_RUNTIME("tls: close_write does not wait for one who reads") {
+IN_RUNTIME("tls: close_write does not wait for a read that is under way") {
   tls_pair made = agreed_tls_pair();
   auto reader = thrum::spawn([&] { return made.client.read_all(); });
   CHECK(are_waiting(1));
@@ -159,7 +159,7 @@ IN_RUNTIME("tls: a write that a deadline has cut short goes on where it was") {
   CHECK((read == written + "the end"));
 }
 
-IN_RUNTIME("tls: close wakes those who wait, and fails what comes later") {
+IN_RUNTIME("tls: close wakes the waiting calls, and fails later ones") {
   tls_pair made = agreed_tls_pair();
   auto reader = thrum::spawn([&] {
     std::error_code error;

@@ -205,7 +205,7 @@ IN_RUNTIME("tls: a write that waits for the peer's message ends with its own dea
   CHECK(read_text(held.server, 4) == "kept");
 }
 
-IN_RUNTIME("tls: close_write in the middle of the peer's message is told to the peer") {
+IN_RUNTIME("tls: close_write in the middle of the peer's message is reported to the peer") {
   held_ticket held;
   auto closing = thrum::spawn([&] { held.client.close_write(); });
   held.release();

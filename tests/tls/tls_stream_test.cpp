@@ -79,7 +79,7 @@ IN_RUNTIME("tls: one reads while another writes, in both directions, with whole 
   second.join();
 }
 
-IN_RUNTIME("tls: several who write take turns, each with a whole write") {
+IN_RUNTIME("tls: several writers take turns, each with a whole write") {
   tls_pair made = agreed_tls_pair();
   constexpr std::size_t each = 200'000;
   {
@@ -130,7 +130,7 @@ IN_RUNTIME("tls: buffered says what a wait for the connection alone would miss")
   CHECK(made.client.buffered() == 0);
 }
 
-IN_RUNTIME("tls: keys are changed when the peer wants it, whoever reads or writes") {
+IN_RUNTIME("tls: keys change when the peer asks for it, during reads and writes") {
   tls_pair made = agreed_tls_pair();
   for (int i = 0; i < 3; ++i) {
     CHECK(SSL_key_update(made.client.native_session(), SSL_KEY_UPDATE_REQUESTED) == 1);

@@ -117,7 +117,7 @@ IN_RUNTIME("tls: a certificate for an address is not one for the same digits rea
   CHECK(refusal_of(ten, client, "010.0.0.1") == tls_error::wrong_host);
 }
 
-IN_RUNTIME("tls: a certificate that is out of date, or that nobody vouches for, is refused") {
+IN_RUNTIME("tls: a certificate that is out of date, or has no trusted issuer, is refused") {
   const tls_context client = tls_context::client(asking());
   const auto old = vouches().issue({.valid_from = -7200, .valid_until = -3600});
   const auto early = vouches().issue({.valid_from = 3600, .valid_until = 7200});
@@ -186,7 +186,7 @@ TEST_CASE("tls: the server's order decides on the protocol, and none in common e
   });
 }
 
-IN_RUNTIME("tls: a server can ask its clients who they are") {
+IN_RUNTIME("tls: a server can ask its clients for certificates") {
   const auto with = [](net::client_certificate asked, net::tls_options own) {
     const bool has_own = !own.certificate.empty();
     tls_pair made = new_tls_pair(

@@ -78,7 +78,7 @@ TEST_CASE("run_until_idle runs goroutines, and those that they start, to their e
   CHECK(left == 0);
 }
 
-TEST_CASE("run_for lasts as long as it was told, and runs what becomes ready meanwhile") {
+TEST_CASE("run_for lasts for its duration, and runs what becomes ready meanwhile") {
   thrum::runtime runtime(with_procs(2));
   int ticks = 0;
   runtime.go(thrum::on_host, [&] {

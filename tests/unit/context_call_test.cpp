@@ -54,7 +54,9 @@ IN_RUNTIME("after_func: stop says whether it kept the function from running, and
   CHECK(held.use_count() == 1);
 }
 
-IN_BUBBLE("after_func: the deadline calls too, though nobody looks and nobody keeps the context") {
+IN_BUBBLE(
+    "after_func: the deadline calls it, too, although no goroutine waits for or keeps the "
+    "context") {
   const auto start = thrum::testing::now();
   const thrum::chan<thrum::time_point> called(2);
   const auto note = [called] { called.send(thrum::testing::now()); };
@@ -196,7 +198,7 @@ TEST_CASE("a token that was first asked for without any runtime is watched by th
   CHECK(alone.stop_requested());
 }
 
-TEST_CASE("a deadline is watched anew when the runtime that has watched it is gone") {
+TEST_CASE("another runtime watches a deadline when the runtime that watched it is gone") {
   const context limited = context::background().with_timeout(1h);
   std::stop_token token;
   with_runtime([&] { token = limited.stop_token(); });

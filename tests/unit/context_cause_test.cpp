@@ -81,7 +81,7 @@ TEST_CASE("without a cause the error is the cause, and a code that is no error i
   CHECK(follows.cause() == std::errc::operation_canceled);
 }
 
-IN_BUBBLE("a deadline's cause is told when it passes, and not when a cancel comes first") {
+IN_BUBBLE("a deadline's cause is reported when it passes, and not when a cancel comes first") {
   const context limited = context::background().with_timeout(1s, slow_cause);
   const context called_off = context::background().with_timeout(1s, slow_cause);
   const context late = context::background().with_deadline(thrum::testing::now() + 1s, slow_cause);
@@ -96,8 +96,7 @@ IN_BUBBLE("a deadline's cause is told when it passes, and not when a cancel come
   CHECK(late.error() == std::errc::timed_out);
 }
 
-TEST_CASE(
-    "of several deadlines the first one's cause is told, whichever context is looked at first") {
+TEST_CASE("the first of several deadlines gives the cause, whichever context is asked first") {
   const auto each_order = [](auto look) {
     bubble([&] {
       const context outer = context::background().with_timeout(2s, overload_cause);

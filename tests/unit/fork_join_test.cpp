@@ -292,8 +292,10 @@ IN_RUNTIME("this_goroutine::exit in a stolen half ends the goroutine that forked
   forking.detach();
 }
 
-IN_RUNTIME("a g that nobody has begun is left out when f ends the goroutine",
-           with_endless_slices(1)) {
+IN_RUNTIME(
+    "the second function of a fork is left out if it has not begun when the first ends the "
+    "goroutine",
+    with_endless_slices(1)) {
   bool began = false;
   auto forking = thrum::spawn(
       [&] { thrum::fork_join([] { thrum::this_goroutine::exit(); }, [&] { began = true; }); });
@@ -528,7 +530,7 @@ TEST_CASE(
   });
 }
 
-IN_RUNTIME("a fork that nobody takes makes no goroutine", with_endless_slices(1)) {
+IN_RUNTIME("a fork that no thief takes makes no goroutine", with_endless_slices(1)) {
   const auto before = thrum::stats().created;
   CHECK(forked_fib(10) == 55);
   CHECK(thrum::stats().created == before);

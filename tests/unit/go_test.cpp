@@ -95,7 +95,7 @@ TEST_CASE("the arguments of a goroutine that is unwound at stop are destroyed") 
   CHECK(tracked::alive == 0);
 }
 
-TEST_CASE("what a goroutine captured may wait when it is destroyed, also if it was told to end") {
+TEST_CASE("a captured object may wait in its destructor, also after a stop") {
   std::atomic<int> waited{0};
   struct waits_at_its_end {
     std::atomic<int>* to;

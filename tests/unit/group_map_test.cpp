@@ -111,7 +111,7 @@ IN_RUNTIME("when map returns, the elements that its goroutines were given are de
   }
 }
 
-IN_BUBBLE("when a function of map throws, the others are told and no more are started") {
+IN_BUBBLE("when a function of map throws, the others are asked to stop and no more are started") {
   std::atomic<int> started{0};
   std::atomic<int> told{0};
   std::string text;

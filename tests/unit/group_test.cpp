@@ -161,7 +161,7 @@ IN_BUBBLE("a context that is done asks the task_group below it to stop") {
   CHECK(thrum::testing::now() - begin == 1min);
 }
 
-IN_RUNTIME("a task_group that goes waits for its goroutines and drops what nobody asked for") {
+IN_RUNTIME("the destructor of a task_group waits for its goroutines and drops unread exceptions") {
   std::atomic<int> ended{0};
   {
     thrum::task_group group;
@@ -200,7 +200,7 @@ IN_RUNTIME(
   CHECK(asked == 3);
 }
 
-IN_RUNTIME("a task_group none of whose goroutines runs any more asks nobody to stop when it goes") {
+IN_RUNTIME("the destructor of a task_group without running goroutines requests no stop") {
   std::stop_token token;
   {
     thrum::task_group group;

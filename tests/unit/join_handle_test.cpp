@@ -43,7 +43,7 @@ IN_RUNTIME("an exception travels up through a chain of joins") {
   CHECK_THROWS_AS(thrum::spawn(link(), 50).join(), std::out_of_range);
 }
 
-TEST_CASE("an exception that nobody joins for is dropped with the handle") {
+TEST_CASE("an exception is dropped with a handle that was never joined") {
   std::atomic<int> alive{0};
   struct counted {
     std::atomic<int>& alive;

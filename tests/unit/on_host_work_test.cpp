@@ -49,7 +49,7 @@ class told_loop {
 
 }  // namespace
 
-TEST_CASE("a main loop that polls only when it is told runs what is started on it") {
+TEST_CASE("a main loop that polls only when it is notified runs what is started on it") {
   told_loop loop;
   thrum::runtime runtime(loop.options(2));
   bool ends = false;  // of the main thread
@@ -86,7 +86,7 @@ TEST_CASE("on_host_work is called when a poll leaves goroutines, and when a slee
   }
 }
 
-TEST_CASE("a main loop is told again of what run_for has left, and not of what it has run") {
+TEST_CASE("a main loop is notified again of what run_for has left, and not of what it has run") {
   told_loop loop;
   thrum::runtime runtime(loop.options(1));
   int turns = 0;
@@ -100,7 +100,7 @@ TEST_CASE("a main loop is told again of what run_for has left, and not of what i
   CHECK(loop.times() == 2);
 }
 
-TEST_CASE("a main loop is told once of any number of goroutines, until it polls") {
+TEST_CASE("a main loop is notified once of any number of goroutines, until it polls") {
   told_loop loop;
   thrum::runtime runtime(loop.options(1));
   int runs = 0;
@@ -118,7 +118,7 @@ TEST_CASE("a main loop is told once of any number of goroutines, until it polls"
   CHECK(loop.times() == 2);
 }
 
-TEST_CASE("a main loop is not told of goroutines that need not run on it") {
+TEST_CASE("a main loop is not notified of goroutines that need not run on it") {
   told_loop loop;
   thrum::runtime runtime(loop.options(1));
   runtime.poll();  // the thread is a host
@@ -128,7 +128,8 @@ TEST_CASE("a main loop is not told of goroutines that need not run on it") {
   CHECK(loop.times() == 0);
 }
 
-TEST_CASE("no word to a main loop is lost, whoever starts goroutines while it polls") {
+TEST_CASE(
+    "no notification of a main loop is lost, whichever thread starts goroutines while it polls") {
   told_loop loop;
   const int many = support::emulated() ? 200 : 5'000;
   thrum::runtime runtime(loop.options(2));
@@ -156,7 +157,7 @@ TEST_CASE("no word to a main loop is lost, whoever starts goroutines while it po
   CHECK(loop.times() <= 4 * many);
 }
 
-TEST_CASE("the main goroutine of a main thread is told while it waits in a toolkit's loop") {
+TEST_CASE("the main goroutine of a main thread is notified while it waits in a toolkit's loop") {
   told_loop loop;
   thrum::options settings = loop.options(1);
   settings.main_thread = true;
@@ -178,7 +179,7 @@ TEST_CASE("the main goroutine of a main thread is told while it waits in a toolk
 }
 
 TEST_CASE(
-    "a main loop is told by a thread that runs no goroutine, and may take a lock that one has") {
+    "a main loop is notified on a thread without a goroutine, and may take a goroutine's lock") {
   std::mutex of_the_toolkit;
   std::atomic<bool> holds{false};
   std::atomic<int> told{0};
@@ -203,7 +204,7 @@ TEST_CASE(
   runtime.poll();
 }
 
-TEST_CASE("a runtime that is destroyed waits until the main loop has been told") {
+TEST_CASE("the destructor of a runtime waits until the main loop has been notified") {
   std::atomic<bool> begun{false};
   std::atomic<bool> ended{false};
   thrum::options settings;
@@ -221,7 +222,7 @@ TEST_CASE("a runtime that is destroyed waits until the main loop has been told")
   CHECK(ended);
 }
 
-TEST_CASE("what a main loop is told by must not throw: the program ends") {
+TEST_CASE("the function that notifies a main loop must not throw: the program ends") {
   const auto result = support::run_in_child([] {
     thrum::options settings;
     settings.on_host_work = [] { throw std::runtime_error("not here"); };

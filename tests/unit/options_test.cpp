@@ -31,7 +31,7 @@ TEST_CASE("the poller is taken from the environment, if it is one that is known"
   CHECK(poller("epol") == thrum::poller_kind::usual);
 }
 
-TEST_CASE("a THRUM_POLLER that nobody knows is reported") {
+TEST_CASE("an unknown THRUM_POLLER is reported") {
   const program_result wrong = run_program("processors", "THRUM_DEBUG= THRUM_POLLER=epol");
   INFO(wrong.text);
   CHECK(wrong.says("thrum: THRUM_POLLER wants io_uring or usual, not 'epol'; it is ignored\n"));

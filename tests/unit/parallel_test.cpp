@@ -328,7 +328,8 @@ TEST_CASE("a loop that lasts for hundreds of time slices makes a goroutine now a
   }));
 }
 
-IN_RUNTIME("a loop that nobody helps with makes no goroutine", with_endless_slices(1)) {
+IN_RUNTIME("a parallel loop that no processor helps with makes no goroutine",
+           with_endless_slices(1)) {
   const auto before = thrum::stats().created;
   CHECK(thrum::parallel_reduce(0, 1000, 0, std::plus<>()) == 499'500);
   CHECK(thrum::stats().created == before);

@@ -166,7 +166,7 @@ TEST_CASE("a host that stops its runtime runs what is bound to it until that has
   CHECK(unwound);
 }
 
-TEST_CASE("a runtime stops though nobody ever ran what is bound to the host") {
+TEST_CASE("a runtime stops although goroutines that are bound to a host never ran") {
   bool ran = false;
   {
     thrum::runtime runtime(with_procs(1));

@@ -254,7 +254,7 @@ TEST_CASE("a goroutine that ends with its thread_lock undestroyed lets others ru
   CHECK(ran);
 }
 
-TEST_CASE("threads that end with their goroutines are made anew where only one is allowed") {
+TEST_CASE("threads that end with their goroutines are replaced where only one is allowed") {
   thrum::options options = support::with_procs(1);
   options.max_threads = 1;
   thrum::runtime runtime(options);

@@ -19,7 +19,7 @@
 
 namespace examples { namespace {
 
-TEST_CASE("follow prints a file and what is written to it later, until it is told to end") {
+TEST_CASE("follow prints a file and what is written to it later, until it gets a signal") {
   const folder here;
   const std::string path = (here / "log").string();
   std::ofstream(path) << "one\n";

@@ -29,7 +29,7 @@
 
 namespace examples { namespace {
 
-TEST_CASE("a fifo in the HTTP server's directory is not served, and holds up nobody") {
+TEST_CASE("a fifo in the HTTP server's directory is not served, and delays no request") {
   const web_site site;
   REQUIRE(::mkfifo(site.file("pipe").c_str(), 0600) == 0);
   support::with_runtime([&] {
@@ -161,14 +161,14 @@ bool hears_that_it_is_to_end() {
 
 }  // namespace
 
-TEST_CASE("told to end under load, the HTTP server tells its clients so, and ends") {
+TEST_CASE("the HTTP server, stopped under load, says so to its clients and ends") {
   if (hears_that_it_is_to_end()) {
     requests_lost_at_the_end("1");
     requests_lost_at_the_end("4");
   }
 }
 
-TEST_CASE("told to end under load, the HTTP server loses no request", "[.soak]") {
+TEST_CASE("the HTTP server, stopped under load, loses no request", "[.soak]") {
   if (hears_that_it_is_to_end()) {
     CHECK(requests_lost_at_the_end("1") == 0);
     CHECK(requests_lost_at_the_end("4") == 0);

@@ -17,8 +17,7 @@
 
 namespace examples { namespace {
 
-TEST_CASE(
-    "the tiny HTTP server answers each request of a connection, and ends when it is told to") {
+TEST_CASE("the tiny HTTP server answers each request of a connection, and ends at a signal") {
   server_process server(example_words("tiny_http", {"127.0.0.1:0"}));
   REQUIRE_FALSE(server.address().empty());
   support::with_runtime([&] {

@@ -12,7 +12,7 @@ using support::loopback;
 using thrum::net::dial;
 using thrum::net::endpoint;
 
-TEST_CASE("a port on which nobody listens never connects to itself", "[once]") {
+TEST_CASE("a dial to a port without a listener never connects to itself", "[once]") {
   // The system gives a dial its own port; if that is the one that is dialled, the two halves of
   // one socket find each other.
   with_runtime([] {

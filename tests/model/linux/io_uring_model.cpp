@@ -321,7 +321,8 @@ TEST_CASE("model: a request beside a poll that is about to sleep reaches the ker
   }
 }
 
-TEST_CASE("model: more is put into a ring than there are places for, and all of it is told once") {
+TEST_CASE(
+    "model: more requests than a ring has places all reach the kernel, and are reported once") {
   constexpr auto nothing = mistake::nothing;
   for (const machine on : every_machine) {
     holds<full_queue<nothing>>({on, 2, 1});

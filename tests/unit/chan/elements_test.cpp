@@ -254,7 +254,7 @@ TEST_CASE("what cannot be an element stands for another type once that was said"
   CHECK((std::is_same_v<cd::element_or_other<unmovable>, void>));
 }
 
-TEST_CASE("a value that was not sent goes back by assignment, or is made anew") {
+TEST_CASE("a value that was not sent goes back by assignment, or is constructed again") {
   may_throw assigned(0);
   may_throw from(3);
   cd::put_back(assigned, from);

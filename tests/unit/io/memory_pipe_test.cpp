@@ -190,7 +190,7 @@ IN_BUBBLE("the deadlines of a memory pipe go by virtual time, and can be moved w
   writer.join();
 }
 
-IN_RUNTIME("a thread that waits on a memory pipe is told of a deadline that is moved to the past") {
+IN_RUNTIME("a deadline that is moved to the past wakes a thread that waits on a memory pipe") {
   io::memory_pipe p;
   std::error_code error;
   std::thread reading([&] {

@@ -183,7 +183,7 @@ TEST_CASE("a select goes on waiting when a reader has taken all that came") {
   });
 }
 
-IN_RUNTIME("what was read is not told as readable by an event that comes late") {
+IN_RUNTIME("a late event does not report bytes as readable that were read already") {
   auto pair = tcp_pair();
   for (int i = 0; i != scaled(2000, 100); ++i) {
     pair.client.write(std::string_view("x"));

@@ -158,7 +158,7 @@ IN_RUNTIME("a write that waits for room in a pipe fails when the reader closes")
   CHECK(error_of([&] { p.write("x"); }) == std::errc::broken_pipe);
 }
 
-TEST_CASE("the ends of a pipe are closed when they are destroyed, and when told to") {
+TEST_CASE("the ends of a pipe are closed by close and by their destructors") {
   io::pipe p;
   const auto in = p.reader().native_handle();
   { const io::pipe_reader gone = std::move(p.reader()); }

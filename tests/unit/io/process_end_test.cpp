@@ -33,7 +33,7 @@ process short_process() { return process::spawn(support::words_that_exit(0)); }
 
 }  // namespace
 
-IN_RUNTIME("a process can be told to end, and made to") {
+IN_RUNTIME("a process can be asked to end, and killed") {
   process p = running_process();
   p.terminate();
   CHECK(p.wait().signal == SIGTERM);
@@ -50,7 +50,7 @@ IN_RUNTIME("a process can be told to end, and made to") {
   process().kill();
 }
 
-IN_RUNTIME("a process that ends by itself before it is told to tells its own code") {
+IN_RUNTIME("a process that ends by itself before it is asked to reports its own code") {
   process p = process::spawn(support::words_that_exit(5));
   while (support::is_running(p.pid()) && !p.try_wait()) {
     thrum::sleep_for(1ms);
@@ -174,7 +174,7 @@ TEST_CASE("without handles for children a process is waited for, killed and reap
   CHECK(!has_children());
 }
 
-TEST_CASE("a process is told to end at a stop, and made to") {
+TEST_CASE("a stop asks a process to end, and kills it after the grace") {
   with_runtime([] {
     process p = running_process();
     std::stop_source stop;

@@ -29,7 +29,7 @@ IN_BUBBLE("a time-out of dial counts in the time of its bubble") {
   CHECK_FALSE(error);
 }
 
-IN_RUNTIME("a close that lingers stops nobody else", with_procs(1)) {
+IN_RUNTIME("a close that lingers delays no other goroutine", with_procs(1)) {
   listener quiet = listener::listen("127.0.0.1:0");
   conn made = dial(quiet.local());
   conn other = quiet.accept();

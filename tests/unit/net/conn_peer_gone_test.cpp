@@ -66,7 +66,7 @@ IN_RUNTIME("after close_read a read gives the end of the stream, also one that w
 }
 
 // A system may say of such a socket that it is ready and has no peer: as if it still connected.
-IN_RUNTIME("dials to somebody who resets each connection at once end, with or without an error") {
+IN_RUNTIME("dials to a peer that resets each connection at once end, with or without an error") {
   auto listener = thrum::net::listener::listen(support::loopback());
   auto resets = thrum::spawn([&] {
     std::error_code error;

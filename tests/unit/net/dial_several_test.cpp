@@ -249,7 +249,8 @@ IN_RUNTIME("intervals of keep_alive that no system has are refused, not cut") {
   CHECK(error == std::errc::invalid_argument);
 }
 
-TEST_CASE("a dial to a port on which nobody listens never connects to itself", "[once]") {
+TEST_CASE("a dial of several addresses to a port without a listener never connects to itself",
+          "[once]") {
   support::with_runtime([] {
     // The system chooses ports of one parity for connections, and of the other for listeners;
     // within 14,000 tries it comes to each.

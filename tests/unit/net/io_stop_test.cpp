@@ -374,7 +374,7 @@ IN_RUNTIME("calls whose stop does not come do what they do without one") {
   CHECK(other.send_many(two, context) == 2);
 }
 
-TEST_CASE("a dial that nobody answers is stopped, of one address and of several") {
+TEST_CASE("a dial without an answer is stopped, of one address and of several") {
   const support::black_hole hole;
   const std::vector<net::endpoint> several(2, hole.where());
   const auto dials = [&] {

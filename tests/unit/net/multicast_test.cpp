@@ -34,7 +34,7 @@ bool arrives(net::udp_socket& sender, net::udp_socket& member, const net::endpoi
 
 }  // namespace
 
-IN_RUNTIME("who has joined a group gets what is sent to it, and no more when he has left") {
+IN_RUNTIME("a socket gets what is sent to its group until it leaves") {
   const unsigned link = own_link();
   if (link == 0) {
     return;  // not every system lets a program see one

@@ -49,7 +49,7 @@ std::string changes_between(look before, look now) {
 
 }  // namespace
 
-TEST_CASE("the changes between two looks at a directory are told, what is gone first") {
+TEST_CASE("the changes between two looks at a directory are listed, removals first") {
   const look ac{file_named("a", 1, 7), folder_named("b", 2), file_named("c", 3)};
   const look bd{file_named("b", 1), file_named("d", 2)};
   const struct {
@@ -103,7 +103,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what the system tells of a file is not told again") {
+TEST_CASE("a change that the system reported is not reported again") {
   listed_file before = file_named("a", 1, 5);
   before.is_told = true;
   listed_file now = file_named("a", 1, 6);

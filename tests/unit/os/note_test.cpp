@@ -46,7 +46,7 @@ TEST_CASE("a futex wake ends a wait") {
   CHECK(seen == 1);
 }
 
-TEST_CASE("a futex wake ends no more waits than it was told, and none of another word") {
+TEST_CASE("a futex wake ends at most as many waits as it was given, and none of another word") {
   std::atomic<std::uint32_t> word{0}, other{0};
   std::atomic<int> asleep{0}, awake{0};
   const auto wait_on = [&](std::atomic<std::uint32_t>& on) {
@@ -119,7 +119,7 @@ TEST_CASE("a handler that interrupts a sleep, or the way to it, wakes the sleepe
   support::put_back_action(SIGUSR1, before);
 }
 
-TEST_CASE("in the child of a fork a note works, whoever slept and woke at that moment") {
+TEST_CASE("in the child of a fork a note works, whichever threads slept and woke at that moment") {
   std::atomic<bool> stop{false};
   std::vector<os::note> notes(4);
   std::vector<std::thread> busy;
@@ -170,7 +170,7 @@ TEST_CASE("a wake before the sleep is not lost, and a cleared note sleeps until 
 }
 
 TEST_CASE(
-    "a sleep with a limit lasts at least that long when nobody wakes, and a later one is woken") {
+    "a sleep with a limit lasts at least that long without a wake-up, and a later one is woken") {
   os::note n;
   const std::int64_t start = os::now();
   CHECK_FALSE(n.sleep_for(10 * ms));
@@ -243,7 +243,7 @@ TEST_CASE("a nudge ends one sleep, before it or during it, and is no event") {
 }
 
 #if defined(RUSAGE_THREAD)
-TEST_CASE("a nudge that nobody has seen does not keep a later sleep busy") {
+TEST_CASE("a nudge that was not seen does not keep a later sleep busy") {
   // How often this thread has left its CPU by itself: a sleep that is kept busy never does.
   const auto sleeps = [] {
     rusage use{};

@@ -146,7 +146,7 @@ TEST_CASE("a thread that waits for another one does not nap") {
   CHECK_FALSE(other.self.naps());
 }
 
-TEST_CASE("of a reference that is not open nothing is seen, and nobody is interrupted") {
+TEST_CASE("a thread reference that is not open shows nothing, and interrupts no thread") {
   const os::thread_ref never;
   os::preempt_target target;
   CHECK(never.cpu_now() == 0);

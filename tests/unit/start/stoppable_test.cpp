@@ -224,7 +224,8 @@ TEST_CASE("a time ends a wait for a barrier, for the end of a goroutine, and for
   });
 }
 
-TEST_CASE("waits of a thread without a runtime end too, also by a deadline that nobody watches") {
+TEST_CASE(
+    "waits of a thread without a runtime end too, also by a deadline that no runtime watches") {
   for (const stoppable_wait& each : every_wait()) {
     INFO(each.name);
     std::stop_source source = support::new_source();

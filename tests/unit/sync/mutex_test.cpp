@@ -330,7 +330,7 @@ IN_RUNTIME("another goroutine than its owner may unlock the mutex, as in Go") {
   CHECK(early == 0);
 }
 
-IN_RUNTIME("unlock of a mutex that nobody holds is an error of use and harms nothing") {
+IN_RUNTIME("unlock of a mutex that is not locked is an error of use and harms nothing") {
   thrum::mutex mutex;
   for (int i = 0; i != 3; ++i) {
     CHECK(support::is_usage_error("mutex::unlock", [&] { mutex.unlock(); }));

@@ -210,7 +210,9 @@ TEST_CASE("a bubble whose first goroutine has ended while others are blocked is 
                   thrum::testing::deadlock);
 }
 
-TEST_CASE("time in a bubble stands when its function has returned: who sleeps then is reported") {
+TEST_CASE(
+    "time in a bubble stands still after its function returned, and sleeping goroutines are "
+    "reported") {
   const unsigned procs = GENERATE(1U, 4U);
   std::string text;
   bool woke = false;
@@ -232,7 +234,7 @@ TEST_CASE("time in a bubble stands when its function has returned: who sleeps th
   CHECK(text.find("(seed ") != std::string::npos);
 }
 
-TEST_CASE("a ticker and a timer that nobody waits for do not hold a bubble that has returned") {
+TEST_CASE("a ticker and a timer without a waiter do not hold a bubble that has returned") {
   bool fired = false;
   CHECK(bubble([&] {
           static_cast<void>(thrum::after_func(1h, [&] { fired = true; }));
@@ -445,7 +447,7 @@ TEST_CASE("a hundred goroutines that sleep a hundred times each take no time") {
   CHECK(total == 505'000);
 }
 
-IN_BUBBLE("time in a bubble goes on while nobody waits for a descriptor that is open") {
+IN_BUBBLE("time in a bubble advances while no goroutine waits for its open descriptor") {
   thrum::io::pipe pipe;
   thrum::go([&] { pipe.write("x"); });
   char byte = 0;
@@ -535,7 +537,7 @@ bool leave_to_outside(thrum::sched::machine&, goroutine& g, void*) noexcept {
 
 }  // namespace
 
-TEST_CASE("a bubble is not dead while somebody outside is about to queue a goroutine") {
+TEST_CASE("a bubble is not dead while a thread outside is about to queue a goroutine") {
   std::thread outside;
   bool went_on = false;
   bubble([&] {

@@ -158,7 +158,7 @@ IN_BUBBLE("net::server stops in order in a fake net, and takes no real time for 
   serving.join();
 }
 
-IN_BUBBLE("a dial in a fake net where nobody listens is refused after a round trip") {
+IN_BUBBLE("a dial in a fake net without a listener is refused after a round trip") {
   fake_pair pair({.latency = 20ms});
   const auto begin = thrum::testing::now();
   std::error_code error;
@@ -252,7 +252,8 @@ IN_BUBBLE("a close in a fake net ends what waits, and so does a deadline that is
 }
 
 IN_BUBBLE(
-    "an accept in a fake net ends at its deadline, and connections nobody accepts are reset") {
+    "an accept in a fake net ends at its deadline, and connections that are not accepted are "
+    "reset") {
   fake_pair pair;
   pair.listener.set_deadline(thrum::testing::now() + 1s);
   CHECK(error_of([&] { pair.listener.accept(); }) == thrum::errc::deadline_exceeded);
@@ -262,7 +263,8 @@ IN_BUBBLE(
   CHECK(error_of([&] { client.read(std::span(&byte, 1)); }) == std::errc::connection_reset);
 }
 
-IN_BUBBLE("a listener's queue in a fake net has its length: who finds it full tries again") {
+IN_BUBBLE(
+    "a listener's queue in a fake net has its length, and a dial that finds it full tries again") {
   fake_net network;
   net::listener listener = net::listener::listen("10.0.0.1:80", {.backlog = 1});
   net::conn first = net::dial("10.0.0.1:80");

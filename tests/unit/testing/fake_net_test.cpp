@@ -281,7 +281,7 @@ IN_BUBBLE(
   CHECK(socket.recv_from(buffer, thrum::context().with_timeout(1h)).size == 3);
 }
 
-IN_BUBBLE("in a fake net a dial that nobody answers is stopped by a request") {
+IN_BUBBLE("in a fake net a stop request ends a dial without an answer") {
   fake_pair pair;
   pair.network.cut("localhost", "server");
   for (const char* const where : {"10.0.0.1:80", "server:80"}) {
@@ -403,7 +403,8 @@ TEST_CASE("datagrams in a fake net are lost, doubled and reordered as its link s
 }
 
 IN_BUBBLE(
-    "a datagram in a fake net goes to who is bound when it arrives, and is lost with its link") {
+    "a datagram in a fake net goes to the socket that is bound at its arrival, and is lost with "
+    "its link") {
   fake_net network({.link = {.latency = 10ms}});
   net::udp_socket client = net::udp_socket::bind(":0");
   const net::endpoint there("10.0.0.1:53");

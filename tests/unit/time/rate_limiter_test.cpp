@@ -104,7 +104,7 @@ IN_BUBBLE("a reservation tells how long to wait, and what is cancelled can be ha
   CHECK_FALSE(moved);
 }
 
-IN_BUBBLE("cancelling gives back no more than what nobody has reserved behind it") {
+IN_BUBBLE("a cancelled reservation gives back no more than later ones left") {
   rate_limiter limiter(1.0, 4);
   CHECK(limiter.allow(4));
   auto large = limiter.reserve(4);

@@ -148,7 +148,7 @@ TEST_CASE("a wait for a timer that never fires ends as any other wait does") {
   }));
 }
 
-TEST_CASE("a foreign thread waits for a timer that never fires until it is set anew") {
+TEST_CASE("a foreign thread waits for a timer that never fires until it is set again") {
   const thrum::timer never(std::chrono::hours::max());
   std::atomic<bool> has_received{false};
   std::thread waiter([&] { has_received = never.chan().recv().has_value(); });
@@ -212,7 +212,8 @@ IN_BUBBLE(
   CHECK(calls == 2);
 }
 
-IN_BUBBLE("after_func is called although nobody keeps its timer, and then its function goes") {
+IN_BUBBLE(
+    "after_func is called although its timer was dropped, and then its function is destroyed") {
   const auto token = std::make_shared<int>(0);
   thrum::after_func(1s, [token] {});
   CHECK(token.use_count() == 2);

@@ -20,7 +20,8 @@
 namespace net = thrum::net;
 using support::sent_to_peer;
 
-TEST_CASE("who has left a group gets nothing, although another socket of the machine is a member") {
+TEST_CASE(
+    "a socket that left a group gets nothing, although another one of the machine is a member") {
   if (support::emulated()) {
     return;  // qemu does not pass the option on
   }

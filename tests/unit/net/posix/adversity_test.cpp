@@ -65,7 +65,7 @@ TEST_CASE("a descriptor that a child process closes stays registered with its pa
 }
 
 TEST_CASE(
-    "in a child process nobody holds the lock of a descriptor, whoever held it in its parent") {
+    "in a child process no descriptor is locked, whichever thread held its lock in the parent") {
   const thrum::runtime runtime(with_procs(1));  // has the system tell of children
   thrum::sched::poll_desc* d = nullptr;
   {

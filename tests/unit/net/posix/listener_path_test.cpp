@@ -36,7 +36,7 @@ int plain_connect(const endpoint& where) {
 
 }  // namespace
 
-TEST_CASE("the file of a Unix listener is gone before nobody answers any more", "[once]") {
+TEST_CASE("the file of a Unix listener is removed before the listener stops answering", "[once]") {
   const support::folder folder;
   const std::string path = folder / "s";
   const endpoint where = endpoint::local(path);

@@ -152,7 +152,8 @@ TEST_CASE("a guarded page refuses every access and its neighbours allow it") {
   CHECK(os::mprotect_guards.load() == budget);
 }
 
-TEST_CASE("a guard in memory of somebody else goes when that is returned, of either kind") {
+TEST_CASE(
+    "a guard in memory of another owner is removed when the memory is returned, of either kind") {
   const std::size_t page = os::page_size();
   const std::size_t budget = os::mprotect_guards.load();
   auto* const memory = static_cast<char*>(os::map(4 * page));

@@ -34,7 +34,7 @@ TEST_CASE("the kernel's own time keeps what its words hold, and no less than the
 
 #if !THRUM_OS_PORTABLE
 
-TEST_CASE("either form of the futex call waits as long as it is told") {
+TEST_CASE("either form of the futex call waits as long as its limit says") {
   for (const auto form : {os::futex_form::with_long_seconds, os::futex_form::with_64_bits}) {
     std::atomic<std::uint32_t> word{0};
     const std::int64_t start = os::now();

@@ -170,7 +170,7 @@ TEST_CASE("a handler that jumps out of a signal gets the next one, too") {
   CHECK(chain_calls.take() == "jjj");
 }
 
-TEST_CASE("a handler of SIGQUIT that was installed over ours stays when nobody listens any more") {
+TEST_CASE("a handler of SIGQUIT that was installed over ours stays after the last listener") {
   const action_put_back kept(SIGQUIT);
   std::signal(SIGQUIT, [](int) { chain_calls.add('z'); });
   int owner = 0;
@@ -192,7 +192,7 @@ TEST_CASE("a handler of SIGQUIT that was installed over ours stays when nobody l
   }
 }
 
-TEST_CASE("a signal that nobody wants takes its old course, though others put our handler back") {
+TEST_CASE("an unclaimed signal takes its old course, although a library put our handler back") {
   const action_put_back kept(SIGUSR2);
   std::signal(SIGUSR2, [](int) { chain_calls.add('z'); });
   std::optional<thrum::io::signal_set> first(std::in_place, std::initializer_list<int>{SIGUSR2});

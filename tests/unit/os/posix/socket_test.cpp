@@ -72,7 +72,7 @@ TEST_CASE("a socket that was never connected is still in progress") {
   CHECK(os::connection_state(fd) == os::bad_handle);
 }
 
-TEST_CASE("a connection that has ended in the queue is told from a listener that is broken") {
+TEST_CASE("a connection that ended in the queue is distinguished from a broken listener") {
   for (const int error : {ECONNABORTED, EPROTO, EHOSTUNREACH, ENETUNREACH, ENETDOWN}) {
     CHECK(os::gone_while_queued(-error));
   }
@@ -81,7 +81,7 @@ TEST_CASE("a connection that has ended in the queue is told from a listener that
   }
 }
 
-TEST_CASE("a file that cannot be sent from inside the system is told from a broken connection") {
+TEST_CASE("a file that the system cannot send is distinguished from a broken connection") {
   int ends[2];
   REQUIRE(os::open_pipe(ends) == 0);
   int pair[2];
@@ -181,7 +181,7 @@ TEST_CASE("options of a socket are those that the system then has") {
   CHECK(option(SOL_SOCKET, SO_KEEPALIVE) == 0);
 }
 
-TEST_CASE("one end of a connection can be shut, and the other is told") {
+TEST_CASE("one end of a connection can be shut down, and the other end sees it") {
   os::handle pair[2];
   REQUIRE(os::open_socket_pair(SOCK_STREAM, pair) == 0);
   REQUIRE(os::shut_down(pair[0], os::writing) == 0);

@@ -90,7 +90,7 @@ TEST_CASE("a stack that reaches down to a place can be written to there by other
   CHECK_FALSE(extent.reach(s.low, s.low + 8));  // there would be no room for the guard
 }
 
-TEST_CASE("a stack that is shrunk begins anew") {
+TEST_CASE("a stack that was shrunk grows again") {
   slab s;
   os::stack_extent extent;
   REQUIRE(extent.open(s.low, s.top));

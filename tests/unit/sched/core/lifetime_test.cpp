@@ -4,7 +4,7 @@
 
 #include "support/test.hpp"
 
-TEST_CASE("an end begins when it is told to, and once and for all") {
+TEST_CASE("an end begins once, at its call, and for good") {
   thrum::sched::endings ending;
   CHECK_FALSE(ending.has_begun());
   ending.begin();

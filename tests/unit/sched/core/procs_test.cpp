@@ -121,7 +121,7 @@ TEST_CASE("a processor that is added runs what waits for one") {
   stop = true;
 }
 
-TEST_CASE("the timers of a processor that goes are the first one's, which is told of them") {
+TEST_CASE("the first processor takes over the timers of a removed one, and is notified") {
   support::lone_scheduler scheduler(2);
   timer_of_procs timer;
   scheduler.p(1).timers.add(timer, far_off);

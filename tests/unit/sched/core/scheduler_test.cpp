@@ -74,7 +74,7 @@ TEST_CASE("a walk over all Ps comes to dead ones, one over the live Ps does not"
   CHECK(live == std::vector<std::uint32_t>{0, 1});
 }
 
-TEST_CASE("goroutines are counted from their start to their end, whoever started them") {
+TEST_CASE("goroutines are counted from their start to their end, whichever thread started them") {
   support::bare_scheduler scheduler(2);
   REQUIRE(scheduler.open() == 0);
   CHECK(scheduler->goroutine_count() == 0);

@@ -43,7 +43,9 @@ TEST_CASE("a goroutine with a P enters at once, from outside only") {
   CHECK_FALSE(m.is_inside());
 }
 
-TEST_CASE("who has no P, or is wanted, does not enter at once, and is outside afterwards") {
+TEST_CASE(
+    "a thread without a P, or whose P is wanted, does not enter at once, and is outside "
+    "afterwards") {
   CHECK_FALSE(thrum::sched::enter_scheduler_at_once(nullptr));
   support::bare_scheduler scheduler(1);
   support::pretended_m m(scheduler);
@@ -57,7 +59,7 @@ TEST_CASE("who has no P, or is wanted, does not enter at once, and is outside af
   m->retake.store(thrum::sched::retake_state::none, std::memory_order_relaxed);
 }
 
-TEST_CASE("a section of who may not park gives no M and no goroutine") {
+TEST_CASE("a section of a thread that may not park gives no M and no goroutine") {
   {
     const section on_a_foreign_thread;
     CHECK(on_a_foreign_thread.m() == nullptr);
@@ -81,7 +83,7 @@ TEST_CASE("a section of who may not park gives no M and no goroutine") {
   }
 }
 
-TEST_CASE("who wants the M of a section that has none is refused") {
+TEST_CASE("asking for the M of a section that has none is refused") {
   CHECK(support::breaks("SC5", [] {
     const section here;
     static_cast<void>(here.this_m());

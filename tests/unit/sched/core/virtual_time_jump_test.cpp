@@ -105,14 +105,14 @@ TEST_CASE("V3: the clock is not put back by a timer that was due before") {
   CHECK(quiet.clock.now == 500);
 }
 
-TEST_CASE("V4: the owner of a clock is told that no goroutine is left") {
+TEST_CASE("V4: the owner of a clock learns that no goroutine is left") {
   quiet_scheduler quiet;
   CHECK_FALSE(quiet.resume());
   CHECK(quiet.clock.outcome == clock_state::ended);
   CHECK(quiet.clock.settled.is_set());
 }
 
-TEST_CASE("V4: the owner of a clock is told, once, that no goroutine can ever run again") {
+TEST_CASE("V4: the owner of a clock learns, once, that no goroutine can ever run again") {
   quiet_scheduler quiet;
   quiet.add(g_status::waiting, wait_reason::chan_receive);
   CHECK_FALSE(quiet.resume());

@@ -37,7 +37,7 @@ TEST_CASE("a wait that only goroutines of its own bubble or time can end is dura
   }
 }
 
-TEST_CASE("a wait that somebody outside may end is not durable: of a lock, a descriptor, a name") {
+TEST_CASE("a wait that something outside may end is not durable: of a lock, a descriptor, a name") {
   for (const wait_reason reason :
        {wait_reason::none, wait_reason::mutex_lock, wait_reason::shared_mutex_lock,
         wait_reason::shared_mutex_lock_shared, wait_reason::io_read, wait_reason::io_write,

@@ -43,7 +43,7 @@ TEST_CASE("a goroutine is a forker from the beginning of its outermost fork to t
   CHECK_FALSE(thrum::sched::may_fork());
 }
 
-IN_RUNTIME("a half that nobody has taken goes back to its owner unrun", with_endless_slices(1)) {
+IN_RUNTIME("a half that no thief took goes back to its owner unrun", with_endless_slices(1)) {
   thrum::sched::forker own;
   counting_half half;
   REQUIRE(thrum::sched::offer(own, half));

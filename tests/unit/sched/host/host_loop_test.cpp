@@ -265,7 +265,7 @@ TEST_CASE("a host does not rest once its runtime has stopped") {
   CHECK(help_while_waiting(sleeps, 0) == thrum::sched::help_end::none);
 }
 
-TEST_CASE("a thread that is nobody's host does not help") {
+TEST_CASE("a thread that is no host does not help") {
   note sleeps;
   sleeps.wake();
   std::thread([&] {

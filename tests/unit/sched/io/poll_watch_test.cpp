@@ -25,7 +25,7 @@ struct counting_point : thrum::sched::foreign_point {
 
 }  // namespace
 
-IN_RUNTIME("a point is told of one event, and is out then") {
+IN_RUNTIME("a watch point hears one event, and is then removed") {
   auto pair = tcp_pair();
   auto& desc = *pair.server.waits_on().waited_on();
   counting_point point;
@@ -41,8 +41,7 @@ IN_RUNTIME("a point is told of one event, and is out then") {
   CHECK_FALSE(poll_watch::end(desc, io_side::read, point));
 }
 
-IN_RUNTIME(
-    "a point that was taken out is not told, and one of a closed descriptor is told at once") {
+IN_RUNTIME("a removed watch point hears nothing, and one of a closed descriptor hears at once") {
   auto pair = tcp_pair();
   auto& desc = *pair.server.waits_on().waited_on();
   counting_point taken_out;
@@ -56,7 +55,8 @@ IN_RUNTIME(
   CHECK_FALSE(poll_watch::end(desc, io_side::read, left_in));
 }
 
-TEST_CASE("a point is told when its side is made ready or its deadline moves, not of the other's") {
+TEST_CASE(
+    "a watch point hears when its side is ready or its deadline moves, not of the other side") {
   using thrum::sched::no_deadline;
   using thrum::sched::poll_wait;
   constexpr std::int64_t past = 1;

@@ -62,8 +62,8 @@ TEST_CASE("a waiter gets the lock when its holder sleeps for long") {
   REQUIRE_FALSE(lock.is_locked());
 }
 
-TEMPLATE_TEST_CASE("nobody gets in while another holds the lock", "[lock]", thrum::sched::spin_lock,
-                   thrum::sched::blocking_lock) {
+TEMPLATE_TEST_CASE("no thread enters while another holds the lock", "[lock]",
+                   thrum::sched::spin_lock, thrum::sched::blocking_lock) {
   TestType lock{thrum::sched::lock_rank::waiters};
   std::atomic<bool> is_at_lock{false};
   std::atomic<bool> is_in{false};

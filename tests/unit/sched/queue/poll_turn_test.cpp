@@ -78,7 +78,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a poller is left alone when nobody has looked for half of the interval of a busy processor") {
+    "a poller counts as left alone after half of a busy processor's interval without a look") {
   turn_at_poller turn;
   REQUIRE(look_once(turn, some_time));
   CHECK_FALSE(turn.note_if_left_alone(some_time + interval_of_looks / 2 - 1));

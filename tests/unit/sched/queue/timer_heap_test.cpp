@@ -263,7 +263,7 @@ TEST_CASE("a heap that is discarded tells the armed timers, and no others") {
   REQUIRE(armed.fired + stopped.fired == 0);
 }
 
-TEST_CASE("only the first of the timers that are due together is told that it is") {
+TEST_CASE("only the first of the timers that are due together learns that it is the first") {
   heap timers;
   timer a;
   timer b;

@@ -83,7 +83,7 @@ TEST_CASE("a goroutine that continues to compute announces its earliest timer; g
   CHECK(scheduler.started() == 1);
 }
 
-TEST_CASE("a timer that is armed in the heap of another processor is told of in any case") {
+TEST_CASE("a timer that is armed in the heap of another processor is announced in any case") {
   support::lone_scheduler scheduler(2);
   thrum::sched::machine& m = scheduler.holder_of(0);
   announce_timer(m, heap_to_arm::added::elsewhere, when_armed);

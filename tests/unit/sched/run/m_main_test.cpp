@@ -61,7 +61,7 @@ TEST_CASE("the threads of a runtime carry its name") {
   });
 }
 
-TEST_CASE("a thread is known as its M's while goroutines run on it, and as nobody's else") {
+TEST_CASE("a thread is known as its M's, and no other M's, while goroutines run on it") {
   CHECK(thrum::sched::current_m() == nullptr);
   support::with_runtime([] {
     const thrum::sched::section here;
@@ -107,7 +107,7 @@ TEST_CASE("an M that finds work while it searches leaves a successor that search
   });
 }
 
-TEST_CASE("an M that finds all there was while it searches wakes nobody to search on") {
+TEST_CASE("an M whose search takes the last work wakes no other searcher") {
   support::lone_scheduler scheduler(2);
   thrum::sched::machine& m = scheduler.holder_of(0);
   const auto found_all = [&] {

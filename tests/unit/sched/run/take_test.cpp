@@ -109,7 +109,7 @@ TEST_CASE("a goroutine is taken from the global queue on its turn, and on no oth
   CHECK(take_global_in_turn(m) == nullptr);  // the turn is over
 }
 
-TEST_CASE("timers run that are due and no others, and the next one's time is told") {
+TEST_CASE("due timers run and no others, and the time of the next one is returned") {
   support::lone_scheduler scheduler(1);
   machine& m = scheduler.holder_of(0);
   bool ran = false;

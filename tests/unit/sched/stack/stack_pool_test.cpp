@@ -63,7 +63,7 @@ TEST_CASE("a stack class holds at least the bytes that were asked for") {
   STATIC_REQUIRE(stack_class(~std::size_t{0}) == thrum::sched::max_stack_class);
 }
 
-TEST_CASE("each goroutine stands at the top of a stack that nobody else has") {
+TEST_CASE("each goroutine is at the top of a stack of its own") {
   auto* p = new pool;
   std::vector<g_type*> all;
   for (int i = 0; i < 600; ++i) {
@@ -210,7 +210,7 @@ TEST_CASE("goroutines of neighbouring slots differ in their cache sets") {
   pool::abandon(p);
 }
 
-TEST_CASE("whether a stack is the pool's is told though another thread has the lock for a moment") {
+TEST_CASE("a pool recognises its stack although another thread holds the lock for a moment") {
   struct held_lock {
     std::atomic<bool> is_held{false};
     std::atomic<bool> is_asked{false};

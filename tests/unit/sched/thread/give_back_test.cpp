@@ -62,7 +62,7 @@ void block_threads(thrum::runtime& runtime, int count) {
 
 }  // namespace
 
-TEST_CASE("a stack that nobody took for a whole period is among the oldest") {
+TEST_CASE("a stack that was unused for a whole period is among the oldest") {
   auto* const pool = new idle_pool;
   idle_g* const g = pool->take(16);
   CHECK_FALSE(pool->has_idle());
@@ -158,7 +158,7 @@ TEST_CASE("threads of a burst end when they were idle for a while") {
   CHECK(started == stopped);
 }
 
-TEST_CASE("threads that have ended are made anew, with the same numbers") {
+TEST_CASE("threads that ended are replaced, with the same numbers") {
   const short_idle_times soon;
   std::atomic<unsigned> largest{0};
   thrum::runtime runtime(
@@ -191,7 +191,7 @@ TEST_CASE("a goroutine that is locked to its thread keeps it") {
   CHECK(locked.join());
 }
 
-TEST_CASE("loops lose their processors beside threads that end and are made anew") {
+TEST_CASE("loops lose their processors beside threads that end and are replaced") {
   const short_idle_times soon;
   std::atomic<bool> stop{false};
   thrum::runtime runtime(thrum::options{.procs = 2, .time_slice = std::chrono::milliseconds(1)});
@@ -214,8 +214,7 @@ TEST_CASE("loops lose their processors beside threads that end and are made anew
   CHECK(runtime.stats().threads >= 2);
 }
 
-TEST_CASE(
-    "a signal that a goroutine takes late may be for a thread that has ended and was made anew") {
+TEST_CASE("a late signal may be for a thread that ended and was replaced") {
   if (!thrum::base::signals_are_deferred) {
     return;  // ThreadSanitizer keeps them until the goroutine calls something that it knows
   }

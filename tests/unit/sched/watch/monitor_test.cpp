@@ -64,7 +64,7 @@ TEST_CASE("a processor whose thread stays in a call goes to another thread if it
   CHECK_FALSE(take_from_syscall(caller, scheduler.p(0)));
 }
 
-TEST_CASE("a busy processor is told that one of its timers is due, and the coarse clock goes on") {
+TEST_CASE("a busy processor learns that one of its timers is due, and the coarse clock advances") {
   support::lone_scheduler scheduler(1);
   scheduler.holder_of(0);
   timer_to_watch due;
@@ -130,7 +130,7 @@ TEST_CASE("descriptors are polled while every processor is busy") {
   socket.remove_from(scheduler->poller);
 }
 
-TEST_CASE("an idle processor goes to the poller when nobody has looked there for a while") {
+TEST_CASE("an idle processor goes to the poller after a while without a poll") {
   support::lone_scheduler scheduler(2);
   REQUIRE(scheduler.is_open());
   const support::writable_socket socket;

@@ -50,8 +50,7 @@ constexpr bool loops_are_interrupted = thrum::os::has_preempt_signal;
 
 #if !defined(_WIN32)  // there are no signals to block
 
-TEST_CASE(
-    "a loop on a thread that a goroutine left with its signals blocked keeps nobody waiting") {
+TEST_CASE("a loop delays no other goroutine on a thread whose signals a goroutine left blocked") {
   if (!loops_are_interrupted) {
     return;
   }
@@ -67,7 +66,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("a loop that has blocked all signals keeps nobody waiting") {
+TEST_CASE("a loop that blocked all signals delays no other goroutine") {
   if (!loops_are_interrupted) {
     return;
   }
