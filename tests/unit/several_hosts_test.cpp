@@ -127,7 +127,7 @@ TEST_CASE("more than 64 threads at once are not hosts of a runtime") {
   std::vector<std::thread> threads;
   for (int i = 0; i != 70; ++i) {
     threads.emplace_back([&] {
-      if (is_usage_error("runtime::poll: 64 threads", [&] { runtime.poll(); })) {
+      if (is_usage_error("runtime::poll: this runtime has 64 hosts", [&] { runtime.poll(); })) {
         ++refused;
       } else {
         ++hosts;
