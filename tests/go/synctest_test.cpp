@@ -12,6 +12,8 @@
 
 #include "support/test.hpp"
 
+#include "support/test.hpp"
+
 IN_BUBBLE("synctest: Cond: a wait for a condition is durable, and is ended by a signal each") {
   thrum::mutex lock;
   thrum::condition_variable changed;

@@ -12,6 +12,7 @@
 #include "support/with_runtime.hpp"
 
 #include <thrum.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,6 @@
 
 #include <thrum/net/tls.hpp>
 
-#include <thrum/testing/bubble.hpp>
 #include <thrum/testing/fake_net.hpp>
 
 #include "support/test.hpp"

@@ -4,7 +4,6 @@
 // Functions that are called once a context is done, and who watches its deadline for them, and for how long:
 // timers are counted.
 #include <thrum/context.hpp>
-#include <thrum/testing/bubble.hpp>
 
 #include "support/set_back_clock.hpp"
 #include "support/test.hpp"

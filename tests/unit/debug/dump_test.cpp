@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
+#include <thrum/detail/debug/dump.hpp>
+
 #include "support/dumped.hpp"
 #include "support/program.hpp"
 #include "support/test.hpp"
-
-#include <thrum/detail/debug/dump.hpp>
 
 #include <cstdio>
 

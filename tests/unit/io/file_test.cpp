@@ -6,6 +6,7 @@
 #include <thrum/io/file.hpp>
 #include <thrum/io/whole_file.hpp>
 
+#include <thrum/io/directory.hpp>
 #include <thrum/io_uring.hpp>
 
 #include "support/folder.hpp"

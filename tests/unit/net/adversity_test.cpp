@@ -9,7 +9,6 @@
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>
 #include <thrum/net/listener.hpp>
-#include <thrum/testing/bubble.hpp>
 
 #include "support/descriptors.hpp"
 #include "support/net.hpp"

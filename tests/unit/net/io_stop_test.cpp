@@ -6,7 +6,6 @@
 #include <thrum/detail/start/stoppable.hpp>
 
 #include <thrum/io_uring.hpp>
-#include <thrum/testing/bubble.hpp>
 
 #include "support/net.hpp"
 #include "support/stop_source.hpp"

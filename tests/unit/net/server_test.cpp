@@ -5,8 +5,6 @@
 
 #include <thrum/net/server.hpp>
 
-#include <thrum/testing/bubble.hpp>
-
 #include "support/net.hpp"
 #include "support/test.hpp"
 

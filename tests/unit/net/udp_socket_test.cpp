@@ -3,8 +3,6 @@
 //
 // Texts as datagrams, and many at once.
 
-#include <thrum/testing/bubble.hpp>
-
 #include "support/net.hpp"
 #include "support/test.hpp"
 

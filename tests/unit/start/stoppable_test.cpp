@@ -7,10 +7,10 @@
 
 #include <thrum/sync/recursive_mutex.hpp>
 #include <thrum/sync/weighted_semaphore.hpp>
-#include <thrum/testing/bubble.hpp>
 
 #include "support/stop_source.hpp"
 #include "support/test.hpp"
+
 #include "support/waits.hpp"
 
 namespace {

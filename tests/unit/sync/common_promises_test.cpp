@@ -8,6 +8,7 @@
 
 #include "support/set_back_clock.hpp"
 #include "support/test.hpp"
+
 #include "support/waits.hpp"
 
 #include <condition_variable>

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/testing/bubble.hpp>
-
 #include "support/environment.hpp"
 #include "support/test.hpp"
 #include "support/watched_errors.hpp"

@@ -3,8 +3,6 @@
 
 #include <thrum/time/sleep.hpp>
 
-#include <thrum/testing/bubble.hpp>
-
 #include "support/test.hpp"
 
 #include <ratio>

@@ -3,8 +3,6 @@
 //
 // Datagrams to a Unix socket whose queue is full.
 
-#include <thrum/testing/bubble.hpp>
-
 #include "support/local_name.hpp"
 #include "support/net.hpp"
 #include "support/test.hpp"
