@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sched/thread/give_back.hpp>
+#include <thrum/detail/sched/thread/thread_creator.hpp>
 
 #include "support/program.hpp"
 #include "support/test.hpp"
