@@ -20,7 +20,9 @@ CALLS = re.compile(r"load|store|exchange|compare_exchange_(?:weak|strong)"
                    r"|fetch_(?:add|sub|and|or|xor|min|max)|test_and_set")
 FENCES = re.compile(r"(?:atomic_(?:thread|signal)_)?fence|light_fence|heavy_fence(?:_for)?")
 HALVES = ("light_fence", "heavy_fence", "heavy_fence_for")
-ATOMIC = re.compile(r"^(?:const |volatile )*(?:typename )?[\w:\- ]*?\b(?:__)?atomic(?:_ref|_base)?<.*>$")
+# The types of base/relaxed.hpp are atomics whose own calls need no order.
+RELAXED = r"figure|shared_figure|hint|set_once|under_lock|one_writer"
+ATOMIC = re.compile(rf"^(?:const |volatile )*(?:typename )?[\w:\- ]*?\b(?:(?:__)?atomic(?:_ref|_base)?|{RELAXED})<.*>$")
 CLASSES = {"atomic", "__atomic_base", "__atomic_float", "atomic_ref", "__atomic_ref",
            "__atomic_base_impl", "atomic_flag"}
 # Calls whose memory order is not written, or that have none.
@@ -33,7 +35,7 @@ TEXT_CALL = re.compile(rf"(?:\.|->)({CALLS.pattern})\s*\(|\b({FENCES.pattern})\s
 
 OPERATOR = re.compile(r"(?:\+\+|--)(?:\w+(?:\(\)|\[\w*\])?(?:\.|->))*(\w+)\b"
                       r"|(?<![\w:&*>] )\b(\w+)(?:\[\w*\])?\s*(?:\+\+|--|[-+|&^]?=(?!=))")
-DECLARED = re.compile(r"\batomic<[^;{}()]*>\s+(\w+)\s*[;{=]")
+DECLARED = re.compile(rf"\b(?:atomic|{RELAXED})<[^;{{}}()]*>\s+(\w+)\s*[;{{=]")
 
 
 class Access:

@@ -16,7 +16,9 @@ The forms are told at the head of base/order.hpp. What is held here, on the synt
     `in f`;
   - no store is seq_cst: an exchange is, for the reason that base/order.hpp gives;
   - behind a bracket it is told what is published or seen; "as above" is not told;
-  - each relaxed has `relaxed:` and at least three words, or `as in` and a name of the same file.
+  - each relaxed has `relaxed:` and at least three words, or `as in` and a name of the same file. The
+    failure of a weak compare-exchange needs none, which is tried again; nor does a load that a
+    compare-exchange of the same function follows. The calls of base/relaxed.hpp's types need none.
 
 Comments that speak about an access: on its lines, to the end of its statement, directly above the
 statement, or above the run of accesses that it belongs to. [a.tag] alone refers to a tag.
@@ -200,9 +202,16 @@ class File:
             if b not in used:
                 self.error(b.line, f"[{b.text}] without an access of that order beside it")
 
+    def needs_reason(self, a):
+        if a.name == "load" and a.function and any(
+                b.name.startswith("compare") and (b.target, b.function) == (a.target, a.function)
+                for b in self.accesses):
+            return False
+        return "relaxed" in (a.orders[:1] if a.name.endswith("_weak") else a.orders)
+
     def explain(self):
         for a in self.accesses:
-            if "relaxed" not in a.orders:
+            if not self.needs_reason(a):
                 continue
             lines = self.comments.about(a)
             said = " ".join(self.comments.lines[i][1].lstrip("/").strip() for i in lines)
@@ -313,8 +322,8 @@ def library():
 
 def main():
     finder = library()
-    # The head of order.hpp shows the forms.
-    names = [name for name in finder.texts if not name.endswith("/base/order.hpp")]
+    # The one shows the forms, the other says what its calls need no comment for.
+    names = [name for name in finder.texts if not name.endswith(("/base/order.hpp", "/base/relaxed.hpp"))]
     errors, accesses, holders = examine(finder, names)
     for name, line, text in errors:
         print(f"check_orders: {pathlib.Path(name).relative_to(root)}:{line}: {text}")

@@ -19,6 +19,7 @@ HEAD = """\
 #include <tuple>
 #include <utility>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 namespace {
 using namespace thrum::base::orders;
 template <class T>
@@ -141,6 +142,12 @@ CASES = {
                                        "// relaxed:\n  // nobody else looks at it"), None),
     "a do-while": (plain("int n = 0;\n  // relaxed: tried again each time\n  do {\n    ++n;\n"
                          "  } while (!b.other.compare_exchange_weak(n, 1, relaxed, relaxed));"), None),
+    "a weak compare-exchange, and the load before it": (plain(
+        "int n = b.other.load(relaxed);\n"
+        "  while (!b.other.compare_exchange_weak(n, 1, release, relaxed)) {}\n  b.other.load(acquire);",
+        "// [t.other >] release: all; [t.other <] acquire: all"), None),
+    "a type that says why relaxed is enough": (PAIR + "inline thrum::base::hint<int> wish{0};\n"
+                                               "inline int more() {\n  wish.set(1);\n  return wish.get();\n}\n", None),
     "a pointer to an atomic": (plain("auto* p = &b.other;\n  p->store(1, relaxed);  // relaxed: read by nobody"),
                                None),
     # -- an order that is not what its tag says --
@@ -196,7 +203,14 @@ CASES = {
     "as above": (plain("b.other.store(1, relaxed);", "// relaxed: as above"), "does not point to a name"),
     "as in a function that is none": (plain("b.other.store(1, relaxed);", "// relaxed: as in nowhere"),
                                       "does not point to a name"),
+    "relaxed beside what the type says": (PAIR + "inline thrum::base::hint<int> wish{0};\n"
+                                          "inline void more() { wish.store(1, relaxed); }\n",
+                                          "relaxed without `relaxed:`"),
+    "a relaxed success of a weak compare-exchange": (plain(
+        "int n = 0;\n  while (!b.other.compare_exchange_weak(n, 1, relaxed, relaxed)) {}"), "relaxed without `relaxed:`"),
     # -- orders that nobody sees --
+    "a conversion of a hint": (PAIR + "inline thrum::base::hint<int> wish{0};\ninline int more() { return wish; }\n",
+                               "operator int of an atomic hides its order"),
     "++": (plain("++b.other;"), "operator++ of an atomic hides its order"),
     "|=": (plain("b.other |= 1;"), "operator|= of an atomic hides its order"),
     "an assignment": (plain("b.other = 1;"), "operator= of an atomic hides its order"),

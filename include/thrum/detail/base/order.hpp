@@ -20,7 +20,9 @@
 //   a relaxed says in three words or more what makes it enough, or where that is explained:
 //       tail_.load(relaxed);  // relaxed: only the owner writes
 //       tail_.load(relaxed);  // relaxed: as in push
-//   That goes for the failure of a compare-exchange too.
+//   The types of base/relaxed.hpp say it once for all accesses of an object. Two more need no word:
+//   the failure of a weak compare-exchange, which is tried again, and a load whose value a
+//   compare-exchange of the same function checks. A failure of a strong one says what is enough.
 //
 //   the fences of a pairing are listed once, where it is explained, by the functions that hold
 //   them:
