@@ -53,7 +53,7 @@ class latch {
   /// count. Does not block.
   void count_down(std::ptrdiff_t n = 1) {
     using namespace base::orders;
-    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+    std::ptrdiff_t count = count_.load(relaxed);
     for (;;) {
       if (n < 0 || n > count) {
         throw_too_much();
@@ -61,7 +61,7 @@ class latch {
       if (n == count) {
         break;
       }
-      // [la.count >] release: what we did before, to those that wait; relaxed: looks at it again
+      // [la.count >] release: what we did before, to those that wait
       if (count_.compare_exchange_weak(count, count - n, release, relaxed)) {
         return;
       }
@@ -170,13 +170,13 @@ THRUM_OUT_OF_LINE latch::arrival latch::arrive_and_park(std::ptrdiff_t n) noexce
   sched::section here;
   sched::wait_point point(here.g(), this, &withdraw);
   lock_.lock();
-  std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+  std::ptrdiff_t count = count_.load(relaxed);
   do {
     if (n < 0 || n > count) {
       lock_.unlock();
       return {outcome::too_much, sched::wake_cause::none};
     }
-    // [la.count <>] acq_rel: what all have done before; relaxed: looks at it again
+    // [la.count <>] acq_rel: what all have done before
   } while (!count_.compare_exchange_weak(count, count - n, acq_rel, relaxed));
   if (count == n) {
     sched::wake_list released;
@@ -196,8 +196,8 @@ THRUM_COLD THRUM_OUT_OF_LINE bool latch::open(std::ptrdiff_t n) noexcept {
   const sched::section here;
   sched::wake_list released;
   lock_.lock();
-  std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
-  // [la.count <>] acq_rel: what all have done before; relaxed: looks at it again
+  std::ptrdiff_t count = count_.load(relaxed);
+  // [la.count <>] acq_rel: what all have done before
   while (count == n && !count_.compare_exchange_weak(count, 0, acq_rel, relaxed)) {
   }
   if (count == n) {

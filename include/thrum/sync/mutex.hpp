@@ -148,7 +148,7 @@ THRUM_OUT_OF_LINE void queue_word::lock() noexcept {
 }
 
 THRUM_OUT_OF_LINE void queue_word::unlock() noexcept {
-  std::uintptr_t w = word.load(relaxed);  // relaxed: the exchange decides
+  std::uintptr_t w = word.load(relaxed);
   for (;;) {
     waiter* const first = head(w);
     const bool wake_first = first != nullptr && (w & (locked | woken)) == 0;
@@ -158,7 +158,7 @@ THRUM_OUT_OF_LINE void queue_word::unlock() noexcept {
       next = without_first(w) & ~queue;
       next |= (w & starving) != 0 ? locked : woken;
     }
-    // [mu.word <>] acq_rel: the links, to the next holder of the bit; relaxed: looks at it again
+    // [mu.word <>] acq_rel: the links, to the next holder of the bit
     if (word.compare_exchange_weak(w, next, acq_rel, relaxed)) {
       if (wake_first) {
         wake_waiter(*first, (w & starving) != 0);
@@ -209,7 +209,7 @@ THRUM_OUT_OF_LINE bool queue_word::unlink(waiter& self) noexcept {
 }
 
 THRUM_OUT_OF_LINE void queue_word::release() noexcept {
-  std::uintptr_t w = word.load(relaxed);  // relaxed: the exchange decides
+  std::uintptr_t w = word.load(relaxed);
   for (;;) {
     const bool passes = (w & starving) != 0;
     waiter* const first = passes || (w & woken) == 0 ? head(w) : nullptr;
@@ -222,8 +222,7 @@ THRUM_OUT_OF_LINE void queue_word::release() noexcept {
     } else if (head(next) == nullptr) {
       next &= ~starving;
     }
-    // [mu.word <>] acq_rel: the section and the links, to the next owner. MU4: the last access.
-    // relaxed: looks at it again
+    // [mu.word <>] acq_rel: the section and the links, to the next owner. MU4: the last access
     if (word.compare_exchange_weak(w, next, acq_rel, relaxed)) {
       if (first != nullptr) {
         wake_waiter(*first, passes);
@@ -312,11 +311,11 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
   bool starved = false;
   std::uint32_t collisions = 0;
   int spins = 0;
-  std::uintptr_t w = word.load(relaxed);  // relaxed: each exchange decides
+  std::uintptr_t w = word.load(relaxed);
   for (;;) {
     if ((w & queue_word::locked) == 0) {
       const std::uintptr_t mine = awake ? queue_word::woken : 0;
-      // [mu.word <] acquire: the last owner's section; relaxed: looks at it again
+      // [mu.word <] acquire: the last owner's section
       if (word.compare_exchange_weak(w, (w | queue_word::locked) & ~mine, acquire, relaxed)) {
         return true;
       }
@@ -331,17 +330,17 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
         arch::spin_hint();
       }
       ++spins;
-      w = word.load(relaxed);  // relaxed: each exchange decides
+      w = word.load(relaxed);
       continue;
     }
     if ((w & queue_word::queue) != 0) {
       queue_word::back_off(collisions++);
-      w = word.load(relaxed);  // relaxed: each exchange decides
+      w = word.load(relaxed);
       continue;
     }
     std::uintptr_t next = w | queue_word::queue | (starved ? queue_word::starving : 0);
     next &= ~(awake ? queue_word::woken : 0);
-    // [mu.word <] acquire: the links; relaxed: looks at it again
+    // [mu.word <] acquire: the links
     if (!word.compare_exchange_weak(w, next, acquire, relaxed)) {
       continue;
     }
@@ -371,7 +370,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool mutex::lock_slow(std::int64_t deadline) {
     awake = true;
     starved = long_wait;
     spins = 0;
-    w = word.load(relaxed);  // relaxed: each exchange decides
+    w = word.load(relaxed);
   }
 }
 
@@ -398,14 +397,14 @@ THRUM_COLD THRUM_OUT_OF_LINE void mutex::unlock_slow(std::uintptr_t w) {
     while ((w & queue_word::locked) != 0) {
       const bool others_see_to_it = (w & (queue_word::woken | queue_word::queue)) != 0;  // MU2
       if ((w & queue_word::starving) == 0 && (others_see_to_it || queue_word::head(w) == nullptr)) {
-        // [mu.word >] release: as in unlock; relaxed: looks at it again
+        // [mu.word >] release: as in unlock
         if (queue_.word.compare_exchange_weak(w, w & ~queue_word::locked, release, relaxed)) {
           return;
         }
       } else if ((w & queue_word::queue) != 0) {
         queue_word::back_off(collisions++);
-        w = queue_.word.load(relaxed);  // relaxed: each exchange decides
-        // [mu.word <] acquire: the links; relaxed: looks at it again
+        w = queue_.word.load(relaxed);
+        // [mu.word <] acquire: the links
       } else if (queue_.word.compare_exchange_weak(w, w | queue_word::queue, acquire, relaxed)) {
         queue_.release();
         return;

@@ -6,6 +6,7 @@
 #define THRUM_SYNC_ONCE_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 
 #include <atomic>
@@ -33,7 +34,7 @@ class once_flag {
 
   void end(state then) noexcept;
 
-  std::atomic<state> state_{state::fresh};
+  base::under_lock<state> state_{state::fresh};
   sched::spin_lock lock_{sched::lock_rank::waiters};
   sync_detail::wait_list waiters_{lock_};
 };
@@ -67,10 +68,10 @@ THRUM_COLD THRUM_OUT_OF_LINE bool once_flag::begin() noexcept {
   for (;;) {
     sync_detail::waiting self(here, waiters_);
     lock_.lock();
-    const state now = state_.load(std::memory_order_relaxed);  // relaxed: under the lock
+    const state now = state_.get();
     if (now != state::running) {
       if (now == state::fresh) {
-        state_.store(state::running, std::memory_order_relaxed);  // relaxed: under the lock
+        state_.set(state::running);
       }
       lock_.unlock();
       return now == state::fresh;

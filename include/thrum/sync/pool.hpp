@@ -244,7 +244,7 @@ THRUM_OUT_OF_LINE void pool_shelves::put(item& one) noexcept {
 
 THRUM_OUT_OF_LINE pool_shelves::item* pool_shelves::turn() noexcept {
   using namespace base::orders;
-  std::int64_t due = next_turn_.load(relaxed);  // relaxed: the exchange decides
+  std::int64_t due = next_turn_.load(relaxed);
   const std::int64_t now = time_detail::time_now();
   const std::int64_t next =
       turn_ns_ < sched::no_deadline - now ? now + turn_ns_ : sched::no_deadline;

@@ -65,9 +65,9 @@ class counting_semaphore {
   /// Takes a permit if one is free. Does not block.
   [[nodiscard]] bool try_acquire() noexcept {
     using namespace base::orders;
-    std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+    std::ptrdiff_t count = count_.load(relaxed);
     while (count > 0) {
-      // [sem.count <] acquire: what was done before the release; relaxed: looks at it again
+      // [sem.count <] acquire: what was done before the release
       if (count_.compare_exchange_weak(count, count - 1, std::memory_order_acquire, relaxed)) {
         return true;
       }
@@ -100,15 +100,14 @@ class counting_semaphore {
   /// be more than max(). Does not block.
   void release(std::ptrdiff_t n = 1) {
     using namespace base::orders;
-    std::ptrdiff_t before = count_.load(relaxed);  // relaxed: the exchange decides
+    std::ptrdiff_t before = count_.load(relaxed);
     do {
       if (n < 0 || before > LeastMax - n) {
         base::throw_usage(
             "counting_semaphore::release: the number of permits is negative, or there would be "
             "more than max()");
       }
-      // [sem.count >] release: what we did, to the acquire that gets the permit.
-      // relaxed: looks at it again
+      // [sem.count >] release: what we did, to the acquire that gets the permit
     } while (!count_.compare_exchange_weak(before, before + n, std::memory_order_release, relaxed));
     if (before < 0) [[unlikely]] {
       serve(-before < n ? -before : n);
@@ -169,7 +168,7 @@ class counting_semaphore {
     using namespace base::orders;
     bool ours = point.linked;
     if (ours) {
-      std::ptrdiff_t count = count_.load(relaxed);  // relaxed: the exchange decides
+      std::ptrdiff_t count = count_.load(relaxed);
       do {
         ours = count < 0;
         // relaxed: gives back a claim that no release has met

@@ -115,11 +115,11 @@ class shared_mutex {
 
   /// Takes a share if no writer holds the mutex or waits for it. Does not block.
   [[nodiscard]] bool try_lock_shared() noexcept {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & (written | queued)) == 0) {
       // [sx.word <] acquire: the section of the writer before.
       if (word_.compare_exchange_weak(word, word + reader, std::memory_order_acquire,
-                                      std::memory_order_relaxed)) {  // relaxed: looks at it again
+                                      std::memory_order_relaxed)) {  //
         return true;
       }
     }
@@ -149,7 +149,7 @@ class shared_mutex {
   /// Releases a share; the next owner may destroy the mutex at once. usage_error if no reader has
   /// one.
   void unlock_shared() {
-    std::uint64_t word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (word < reader) [[unlikely]] {
         base::throw_usage("shared_mutex::unlock_shared: no reader holds the mutex");
@@ -158,10 +158,9 @@ class shared_mutex {
         if (leave(reader, false)) {
           return;
         }
-        word = word_.load(std::memory_order_relaxed);  // relaxed: the exchange decides
+        word = word_.load(std::memory_order_relaxed);
         // [sx.word >] release: our section, to the next writer.
       } else if (word_.compare_exchange_weak(word, word - reader, std::memory_order_release,
-                                             // relaxed: looks at it again
                                              std::memory_order_relaxed)) {
         return;
       }
@@ -215,10 +214,10 @@ namespace thrum { inline namespace THRUM_ABI {
 THRUM_OUT_OF_LINE bool shared_mutex::take_or_announce(std::uint64_t unless,
                                                       std::uint64_t taken) noexcept {
   using namespace base::orders;
-  std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
+  std::uint64_t word = word_.load(relaxed);
   for (;;) {
     if (nobody_waits() && (word & unless) == 0) {
-      // [sx.word <] acquire: the sections before; relaxed: looks at it again
+      // [sx.word <] acquire: the sections before
       if (word_.compare_exchange_weak(word, word + taken, acquire, relaxed)) {
         return true;
       }
@@ -256,8 +255,8 @@ THRUM_OUT_OF_LINE bool shared_mutex::wait(sync_detail::wait_list& list,
 THRUM_OUT_OF_LINE void shared_mutex::settle_locked(bool readers_first,
                                                    sched::wake_list& released) noexcept {
   using namespace base::orders;
-  std::uint64_t word = word_.load(relaxed);  // relaxed: each exchange decides
-  std::uint64_t n = 0;                       // readers that wait, once they are counted
+  std::uint64_t word = word_.load(relaxed);
+  std::uint64_t n = 0;  // readers that wait, once they are counted
   for (;;) {
     if (nobody_waits()) {
       // relaxed: no waiter is left to publish to
@@ -276,7 +275,7 @@ THRUM_OUT_OF_LINE void shared_mutex::settle_locked(bool readers_first,
       }
       const std::uint64_t next =
           (word & (writers_.empty() ? ~queued : ~std::uint64_t{0})) + n * reader;
-      // [sx.word <>] acq_rel: the writer's section, to the readers; relaxed: looks at it again
+      // [sx.word <>] acq_rel: the writer's section, to the readers
       if (word_.compare_exchange_weak(word, next, acq_rel, relaxed)) {
         readers_.take_all(sched::wake_cause::notified, released);
         return;
@@ -288,7 +287,7 @@ THRUM_OUT_OF_LINE void shared_mutex::settle_locked(bool readers_first,
     }
     sched::wait_point* const first = writers_.points.front();
     const bool last = readers_.empty() && writers_.points.next(*first) == nullptr;
-    // [sx.word <>] acq_rel: the sections before, to the writer; relaxed: looks at it again
+    // [sx.word <>] acq_rel: the sections before, to the writer
     if (word_.compare_exchange_weak(word, last ? written : written | queued, acq_rel, relaxed)) {
       released.push_back(writers_.pop(sched::wake_cause::notified));
       return;

@@ -332,9 +332,9 @@ THRUM_OUT_OF_LINE bool wait_group::give_up_locked(sched::wait_point& point) noex
   using namespace base::orders;
   bool ours = point.linked;
   if (ours) {
-    std::uint64_t word = word_.load(relaxed);  // relaxed: the exchange decides
+    std::uint64_t word = word_.load(relaxed);
     // [wg.word <>] acq_rel: a done() that finds no waiter leaves the list alone. If it has found
-    // us, it waits for the lock to wake us. relaxed: looks at it again
+    // us, it waits for the lock to wake us
     do {
       ours = static_cast<std::uint32_t>(word) != 0 && (word >> 32) != 0;
     } while (ours && !word_.compare_exchange_weak(word, word - 1, acq_rel, relaxed));
