@@ -18,6 +18,7 @@
 #define THRUM_GENERATOR_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
@@ -26,7 +27,6 @@
 #include <thrum/join_handle.hpp>
 #include <thrum/runtime.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -81,7 +81,7 @@ class turns {
   sched::spin_lock lock_{sched::lock_rank::waiters};
   // -- under the lock; value_: of the side whose turn it is --
   side turn_ = side::loop;
-  std::atomic<bool> stops_{false};
+  base::under_lock<bool> stops_{false};
   bool has_ended_ = false;     // the function
   bool is_cut_short_ = false;  // it has no result
   bool spares_;  // the loop's waits are not cancelled, so the function's are not either
@@ -240,7 +240,6 @@ class [[nodiscard]] generator<T&> : public generator<T> {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/g_state.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 
@@ -269,8 +268,7 @@ THRUM_OUT_OF_LINE void turns::pass(sched::section& here, side to, void* value) n
 THRUM_OUT_OF_LINE sched::wake_cause turns::wait_for_turn(sched::section& here, side self) noexcept {
   sync_detail::waiting point(here, self == side::loop ? loop_ : function_);
   lock_.lock();
-  // relaxed: under the lock
-  const bool is_over = self == side::function ? stops_.load(base::orders::relaxed) : has_ended_;
+  const bool is_over = self == side::function ? stops_.get() : has_ended_;
   if (turn_ == self || is_over) {
     lock_.unlock();
     return sched::wake_cause::notified;
@@ -281,7 +279,7 @@ THRUM_OUT_OF_LINE sched::wake_cause turns::wait_for_turn(sched::section& here, s
 
 THRUM_OUT_OF_LINE void turns::end_if_stopped(sched::wake_cause cause) const {
   sched::exit_if_cancelled(cause);
-  if (stops_.load(base::orders::relaxed)) {  // relaxed: set before it was woken
+  if (stops_.get()) {
     sched::exit_goroutine();
   }
 }
@@ -300,7 +298,7 @@ THRUM_OUT_OF_LINE void* turns::resume() {
 THRUM_OUT_OF_LINE void turns::stop() noexcept {
   const sched::section here;
   lock_.lock();
-  stops_.store(true, base::orders::relaxed);  // relaxed: under the lock
+  stops_.set(true);
   sched::wait_point* const waiter = function_.pop(sched::wake_cause::notified);
   lock_.unlock();
   if (waiter != nullptr) {

@@ -11,6 +11,7 @@
 #define THRUM_GOROUTINE_LOCAL_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 
 #include <cstdint>
@@ -98,7 +99,6 @@ class goroutine_local {
 #if THRUM_BODIES
 #include <thrum/detail/sched/core/current.hpp>
 
-#include <atomic>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
@@ -123,12 +123,12 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE local_value*& callers_locals() {
 /// A goroutine may come by several shared objects, which have one row of keys.
 struct last_local_key {
   static constexpr std::string_view process_name = "go_detail::last_local_key";
-  std::atomic<std::uint64_t> last{0};
+  base::shared_figure<std::uint64_t> last{0};
 };
 
 THRUM_OUT_OF_LINE std::uint64_t next_local_key() noexcept {
   auto& last = os::process_wide<last_local_key>::get().last;
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only uniqueness is asked
+  return last.add() + 1;
 }
 
 }}}  // namespace thrum::THRUM_ABI::go_detail

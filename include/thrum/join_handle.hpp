@@ -13,6 +13,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/run/end.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
@@ -294,7 +295,6 @@ void join_handle<T>::detach() {
 #include <thrum/detail/debug/panic_report.hpp>
 #include <thrum/detail/os/os.hpp>
 
-#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -302,13 +302,12 @@ namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
 struct lost_exceptions {
   static constexpr std::string_view process_name = "go_detail::lost_exceptions";
-  std::atomic<bool> is_told{false};
+  base::hint<bool> is_told{false};
 };
 
 THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
                                               const std::exception_ptr& error) noexcept {
-  // relaxed: one says it
-  if (os::process_wide<lost_exceptions>::get().is_told.exchange(true, relaxed)) {
+  if (os::process_wide<lost_exceptions>::get().is_told.swap(true)) {
     return;
   }
   try {

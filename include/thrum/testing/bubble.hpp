@@ -39,6 +39,7 @@
 #define THRUM_TESTING_BUBBLE_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/task.hpp>
@@ -227,10 +228,8 @@ THRUM_OUT_OF_LINE std::uint64_t choose_seed() {
     }
     return seed;
   }
-  static constinit std::atomic<std::uint64_t> made{0};
-  // relaxed: only that each is another one
-  base::random fresh(static_cast<std::uint64_t>(os::now()) +
-                     made.fetch_add(1, std::memory_order_relaxed));
+  static constinit base::shared_figure<std::uint64_t> made{0};
+  base::random fresh(static_cast<std::uint64_t>(os::now()) + made.add());
   return fresh.next();  // 32 bits: a person may have to copy it
 }
 

@@ -22,6 +22,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sync/destroyed_waiters.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 
@@ -88,7 +89,7 @@ class chan_base {
 
   /// Adds a reference for a caller that holds none, but knows that the memory is still there.
   bool add_reference_if_alive() noexcept {
-    std::uint32_t n = references_.load(relaxed);  // relaxed: the exchange decides
+    std::uint32_t n = references_.load(relaxed);
     // relaxed: as add_reference
     while (n != 0 && !references_.compare_exchange_weak(n, n + 1, relaxed, relaxed)) {
     }
@@ -99,11 +100,11 @@ class chan_base {
   bool close() noexcept {
     const section here;
     lock_.lock();
-    if (closed_.load(relaxed)) {  // relaxed: under the lock
+    if (closed_.get()) {
       lock_.unlock();
       return false;
     }
-    closed_.store(true, relaxed);  // relaxed: decisive readers hold the lock
+    closed_.set(true);
     wake_list released;
     take_all(receivers_, wake_cause::closed, released);
     take_all(senders_, wake_cause::closed, released);
@@ -125,13 +126,9 @@ class chan_base {
     released.wake_all();
   }
 
-  std::size_t size() const noexcept {
-    return count_.load(relaxed);  // relaxed: old as soon as it is read
-  }
+  std::size_t size() const noexcept { return count_.peek(); }
   std::size_t capacity() const noexcept { return capacity_; }
-  bool is_closed() const noexcept {
-    return closed_.load(relaxed);  // relaxed: old as soon as it is read
-  }
+  bool is_closed() const noexcept { return closed_.peek(); }
 
   /// Whether a send would not have to wait, at this moment.
   bool has_room() noexcept {
@@ -148,8 +145,8 @@ class chan_base {
   std::int64_t due() const noexcept { return clock_ != nullptr ? clock_->when : no_deadline; }
 
   bool can_receive() noexcept {
-    return count_.load(relaxed) != 0 || closed_.load(relaxed) ||  // relaxed: under the lock
-           has_waiter(senders_) || (clock_ != nullptr && clock_->when <= traits::now());
+    return count_.get() != 0 || closed_.get() || has_waiter(senders_) ||
+           (clock_ != nullptr && clock_->when <= traits::now());
   }
 
   // Without the lock: whether a look under it would find nothing, or no room. Only the lock's holder may see
@@ -164,8 +161,7 @@ class chan_base {
   bool has_clock() const noexcept { return clock_ != nullptr; }
 
   bool can_send() noexcept {
-    return count_.load(relaxed) < capacity_ || closed_.load(relaxed) ||  // relaxed: under the lock
-           has_waiter(receivers_);
+    return count_.get() < capacity_ || closed_.get() || has_waiter(receivers_);
   }
 
   wait_list& receivers() noexcept { return receivers_; }
@@ -236,9 +232,9 @@ class chan_base {
   }
 
   spin_lock lock_{lock_rank::channel};
-  std::atomic<bool> closed_{false};
+  base::under_lock<bool> closed_{false};
   std::atomic<std::uint32_t> references_{1};
-  std::atomic<std::size_t> count_{0};
+  base::under_lock<std::size_t> count_{0};
   std::size_t first_ = 0;
   chan_clock* const clock_;
   const destroy_function destroy_;

@@ -37,7 +37,6 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/fatal.hpp>
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/chan/base.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/stop_relay.hpp>
@@ -66,7 +65,6 @@ enum class recv_status : std::uint8_t {
 
 namespace chan_detail {
 
-using namespace base::orders;
 using namespace sched;
 using namespace sync_detail;
 
@@ -103,16 +101,16 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 
   /// One attempt under the lock. The caller then wakes `receiver` without the lock.
   THRUM_INLINE attempt try_send_locked(E& value, wait_point*& receiver) noexcept {
-    if (closed_.load(relaxed)) [[unlikely]] {  // relaxed: under the lock
+    if (closed_.get()) [[unlikely]] {
       return attempt::closed;
     }
     receiver = pop(receivers_);
     if (receiver != nullptr) {
-      THRUM_ASSERT(CH2, count_.load(relaxed) == 0);  // relaxed: under the lock
+      THRUM_ASSERT(CH2, count_.get() == 0);
       static_cast<std::optional<E>*>(receiver->slot)->emplace(std::move(value));
       return attempt::done;
     }
-    if (count_.load(relaxed) < capacity_) {  // relaxed: under the lock
+    if (count_.get() < capacity_) {
       put(std::move(value));
       return attempt::done;
     }
@@ -121,7 +119,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
 
   /// One attempt under the lock. The caller then wakes `sender` without the lock.
   THRUM_INLINE attempt try_recv_locked(std::optional<E>& out, wait_point*& sender) noexcept {
-    if (count_.load(relaxed) != 0) {  // relaxed: under the lock
+    if (count_.get() != 0) {
       take(out);
       sender = pop(senders_);
       if (sender != nullptr) {
@@ -135,7 +133,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
       out.emplace(std::move(*static_cast<E*>(sender->slot)));  // CH4
       return attempt::done;
     }
-    if (closed_.load(relaxed)) {  // relaxed: under the lock
+    if (closed_.get()) {
       return attempt::closed;
     }
     return clock_ != nullptr ? look_at_clock(&out) : attempt::not_ready;
@@ -147,7 +145,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
       : chan_base(0, &clock, when_unused) {}
 
   ~chan_core() {
-    for (std::size_t n = count_.load(relaxed); n > 0; --n) {  // relaxed: no other thread is left
+    for (std::size_t n = count_.get(); n > 0; --n) {
       std::destroy_at(&ring()[first_]);
       first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
     }
@@ -164,8 +162,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     if (!lock_at_once(m)) [[unlikely]] {
       return send_from_anywhere(value, may_block, deadline);
     }
-    // relaxed: both under the lock
-    if (count_.load(relaxed) >= capacity_ || closed_.load(relaxed) || !receivers_.empty()) {
+    if (count_.get() >= capacity_ || closed_.get() || !receivers_.empty()) {
       return send_from_goroutine(value, may_block, deadline, *m);
     }
     put(std::move(value));
@@ -177,7 +174,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     if (!lock_at_once(m)) [[unlikely]] {
       return recv_from_anywhere(out, may_block, deadline);
     }
-    if (count_.load(relaxed) == 0 || !senders_.empty()) {  // relaxed: under the lock
+    if (count_.get() == 0 || !senders_.empty()) {
       return recv_from_goroutine(out, may_block, deadline, *m);
     }
     take(out);
@@ -395,11 +392,11 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
   }
 
   THRUM_INLINE void put(E&& value) noexcept {
-    const std::size_t n = count_.load(relaxed);  // relaxed: under the lock
+    const std::size_t n = count_.get();
     std::size_t at = first_ + n;
     at = at >= capacity_ ? at - capacity_ : at;
     ::new (static_cast<void*>(&ring()[at])) E(std::move(value));
-    count_.store(n + 1, relaxed);  // relaxed: under the lock
+    count_.set(n + 1);
   }
 
   THRUM_INLINE void take(std::optional<E>& out) noexcept {
@@ -407,7 +404,7 @@ class alignas(alignof(E) > alignof(chan_base) ? alignof(E) : alignof(chan_base))
     out.emplace(std::move(oldest));
     std::destroy_at(&oldest);
     first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
-    count_.store(count_.load(relaxed) - 1, relaxed);  // relaxed: under the lock
+    count_.set(count_.get() - 1);
   }
 
   E* ring() noexcept {

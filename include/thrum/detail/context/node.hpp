@@ -53,6 +53,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/context/function.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/start/deadline.hpp>
@@ -104,9 +105,7 @@ class context_node : public chan_core<std::monostate>,
   void enter() noexcept;
 
   /// When it is due, as far as it is known now.
-  std::int64_t deadline() const noexcept {
-    return deadline_.load(relaxed);  // relaxed: old as soon as it is read, if it changes at all
-  }
+  std::int64_t deadline() const noexcept { return deadline_.get(); }
 
   /// Whether its deadline has passed, by the clock that it was given in.
   bool is_due(std::int64_t now) noexcept {
@@ -223,9 +222,9 @@ class context_node : public chan_core<std::monostate>,
   const bool follows_parent_;
   const bool asks_clocks_;               // it, or an ancestor that it follows
   const context_node* const first_due_;  // it or an ancestor: whose deadline is its own; steady
-  std::atomic<std::int64_t> deadline_{no_deadline};
+  base::hint<std::int64_t> deadline_{no_deadline};
   spin_lock node_lock_{lock_rank::context};
-  std::atomic<context_cause> cause_{context_cause::none};
+  base::under_lock<context_cause> cause_{context_cause::none};
   std::error_code told_;
   std::atomic<const context_node*> walk_{nullptr};
   base::intrusive_list<context_node> children_;       // under node_lock_
@@ -295,7 +294,7 @@ THRUM_OUT_OF_LINE context_node::context_node(context_node* parent, const own_dea
                                                                            : above()->first_due_) {
   const std::int64_t inherited = above() != nullptr ? above()->deadline() : no_deadline;
   when = inherited < deadline.when ? inherited : deadline.when;
-  deadline_.store(when, relaxed);  // relaxed: not yet published
+  deadline_.set(when);
   chan_clock::expire = [](chan_clock& clock) noexcept {
     auto& self = static_cast<context_node&>(clock);
     if (self.is_due(traits::now())) {
@@ -314,7 +313,7 @@ THRUM_OUT_OF_LINE void context_node::enter() noexcept {
     {
       const section here;
       scoped guard(parent->node_lock_);
-      inherited = parent->cause_.load(relaxed);  // relaxed: under the lock
+      inherited = parent->cause_.get();
       told = parent->told_;
       if (inherited == context_cause::none) {
         parent->children_.push_back(*this);
@@ -361,7 +360,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool context_node::ask_clocks(std::int64_t now) noe
   }
   change_clock([&] {
     when = due;
-    deadline_.store(due, relaxed);  // relaxed: as in deadline()
+    deadline_.set(due);
   });
   return false;
 }

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <stop_token>
 #include <system_error>
-#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 
@@ -36,7 +35,7 @@ THRUM_OUT_OF_LINE bool context_node::close_as(context_cause cause, std::error_co
   const section here;  // to the end of close(): others that see the cause wait for it (CX2)
   {
     scoped guard(node_lock_);
-    if (cause_.load(relaxed) != context_cause::none) {  // relaxed: under the lock
+    if (cause_.get() != context_cause::none) {
       return false;
     }
     // CX4; relaxed: published by the cause and by the lock

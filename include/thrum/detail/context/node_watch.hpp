@@ -7,7 +7,6 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/context/function.hpp>
 #include <thrum/detail/context/node.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
@@ -33,7 +32,7 @@ THRUM_OUT_OF_LINE void context_node::call_when_done(
   {
     const section here;
     scoped guard(node_lock_);
-    done = done || cause_.load(relaxed) != context_cause::none;  // relaxed: under the lock
+    done = done || cause_.get() != context_cause::none;
     if (!done) {
       function->listed = function;
       functions_.push_back(*function);
@@ -70,7 +69,7 @@ THRUM_OUT_OF_LINE void context_node::hand_over_functions() noexcept {
   if (context_node* const parent = above()) {
     const section here;
     scoped guard(parent->node_lock_);
-    is_over = parent->cause_.load(relaxed) != context_cause::none;  // relaxed: under the lock
+    is_over = parent->cause_.get() != context_cause::none;
     while (!is_over && !functions_.empty()) {
       parent->functions_.push_back(*functions_.pop_front());
     }
@@ -164,8 +163,7 @@ THRUM_OUT_OF_LINE bool context_node::watch_deadline(const func_timer_handle& mad
   {
     const section here;
     scoped guard(node_lock_);
-    // relaxed: under the lock
-    if (watched_by_ != 0 || cause_.load(relaxed) != context_cause::none) {
+    if (watched_by_ != 0 || cause_.get() != context_cause::none) {
       return true;
     }
     watched_by_ = by;
@@ -220,8 +218,7 @@ THRUM_OUT_OF_LINE std::stop_token context_node::stop_token(watched how) {
     }
     const section here;
     scoped guard(node_lock_);
-    // relaxed: under the lock
-    if (!stop_source_.stop_possible() && (done || cause_.load(relaxed) == context_cause::none)) {
+    if (!stop_source_.stop_possible() && (done || cause_.get() == context_cause::none)) {
       stop_source_ = source;
     }
     // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): it was copied to

@@ -41,6 +41,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/random.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/chan/base.hpp>
 
 #include <cstddef>
@@ -103,18 +104,16 @@ THRUM_OUT_OF_LINE select_outcome run_select(const select_frame& frame, bool may_
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/yield.hpp>
 
-#include <atomic>
 #include <new>
 
 namespace thrum { inline namespace THRUM_ABI { namespace select_detail {
 
 /// Some clocks stand for as long as several selects take.
-inline constinit std::atomic<std::uint64_t> drawn_by_clock{0};
+inline constinit base::shared_figure<std::uint64_t> drawn_by_clock{0};
 
 THRUM_COLD THRUM_OUT_OF_LINE std::uint32_t random_below_by_clock(std::uint32_t n) noexcept {
   constexpr std::uint64_t far_apart = 0x9e37'79b9'7f4a'7c15;
-  // relaxed: only that each is another one
-  const std::uint64_t drawn = drawn_by_clock.fetch_add(far_apart, std::memory_order_relaxed);
+  const std::uint64_t drawn = drawn_by_clock.add(far_apart);
   return base::random(static_cast<std::uint64_t>(os::now()) + drawn).below(n);
 }
 

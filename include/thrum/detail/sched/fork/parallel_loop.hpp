@@ -32,13 +32,13 @@
 #define THRUM_DETAIL_SCHED_FORK_PARALLEL_LOOP_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/fork/fork.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sched/run/yield.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -93,21 +93,19 @@ class chunk_size {
 /// What came of a loop: nothing, or how it failed.
 class loop_outcome {
  public:
-  bool has_failed() const noexcept {
-    return failed_.load(std::memory_order_relaxed);  // relaxed: seen at a later chunk if missed
-  }
+  bool has_failed() const noexcept { return failed_.get(); }
 
   /// Inside a handler.
   void fail(bool by_exit) noexcept {
     if (by_exit) {
-      exited_.store(true, std::memory_order_relaxed);  // relaxed: its reader has joined since
-      failed_.store(true, std::memory_order_relaxed);  // relaxed: seen late, or joined since
+      exited_.set(true);
+      failed_.set(true);
       return;
     }
-    failed_.store(true, std::memory_order_relaxed);  // relaxed: seen late, or joined since
+    failed_.set(true);
 #if THRUM_EXCEPTIONS
-    // relaxed: only the first one writes the error; its reader has joined it since
-    if (!has_error_.exchange(true, std::memory_order_relaxed)) {
+    // Only the first one writes the error. Its reader has joined it since.
+    if (!has_error_.swap(true)) {
       error_ = std::current_exception();
     }
 #endif
@@ -116,7 +114,7 @@ class loop_outcome {
   /// When all have ended.
   void rethrow() {
 #if THRUM_EXCEPTIONS
-    if (exited_.load(std::memory_order_relaxed)) {  // relaxed: all have been joined
+    if (exited_.get()) {
       exit_goroutine();
     }
     if (error_) {
@@ -126,9 +124,9 @@ class loop_outcome {
   }
 
  private:
-  std::atomic<bool> failed_{false};
-  std::atomic<bool> exited_{false};  // by goroutine_exit
-  std::atomic<bool> has_error_{false};
+  base::hint<bool> failed_{false};
+  base::hint<bool> exited_{false};  // by goroutine_exit
+  base::hint<bool> has_error_{false};
   std::exception_ptr error_;
 };
 
