@@ -44,6 +44,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/netpoll/object_waits.hpp>
 #include <thrum/detail/os/handle.hpp>
 
@@ -82,14 +83,11 @@ class afd {
   void wake() noexcept;
 
   std::uint32_t descriptors() const noexcept {
-    // relaxed: a goroutine that waits has added before it looks
-    return descriptors_.load(relaxed) + (has_armed_.load(relaxed) ? 1 : 0);
+    return descriptors_.get() + (has_armed_.get() ? 1 : 0);
   }
 
   /// How many requests the system has not answered, or whose answer was not fetched yet.
-  std::uint32_t requests() noexcept {
-    return under_way_.load(relaxed) + objects_.size();  // relaxed: a figure for tests
-  }
+  std::uint32_t requests() noexcept { return under_way_.get() + objects_.size(); }
 
  private:
   struct request;
@@ -123,9 +121,10 @@ class afd {
   slab* slabs_ = nullptr;      // under it
   request* armed_[rows] = {};  // under it
   std::atomic<bool> woken_{false};
-  std::atomic<bool> has_armed_{false};
-  std::atomic<std::uint32_t> descriptors_{0};
-  std::atomic<std::uint32_t> under_way_{0};  // requests that the system has
+  // A goroutine that waits has set the one, or added to the other, before it looks.
+  base::hint<bool> has_armed_{false};
+  base::shared_figure<std::uint32_t> descriptors_{0};
+  base::shared_figure<std::uint32_t> under_way_{0};  // requests that the system has
 };
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
@@ -172,7 +171,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
     nobody() : sink{[](sink&, std::uint64_t, std::uint32_t) noexcept {}} {}
   } to;
   objects_.cancel_all();
-  while (under_way_.load(relaxed) != 0 || objects_.size() != 0) {  // relaxed: no thread is inside
+  while (under_way_.get() != 0 || objects_.size() != 0) {
     poll(-1, to);
   }
   for (os::handle& way : ways_) {
@@ -190,8 +189,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::close() noexcept {
   }
   // relaxed: no thread is inside
   woken_.store(false, relaxed);
-  has_armed_.store(false, relaxed);  // relaxed: no thread is inside
-  descriptors_.store(0, relaxed);    // relaxed: no thread is inside
+  has_armed_.set(false);
+  descriptors_.set(0);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::add(os::handle fd, std::uint64_t /*tag*/) noexcept {
@@ -206,7 +205,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::add(os::handle fd, std::uint64_t /*tag
       return os::always_ready;
     }
   }
-  descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
+  descriptors_.add();
   return 0;
 }
 
@@ -215,7 +214,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::remove(os::handle /*fd*/, std::uint64
   if (asked != 0) {
     objects_.cancel(tag);
   }
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
+  descriptors_.take();
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::ask(os::handle fd, std::uint64_t tag, events side,
@@ -229,14 +228,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::ask(os::handle fd, std::uint64_t tag,
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm(os::handle fd, std::uint64_t tag,
                                               std::uint32_t what) noexcept {
-  has_armed_.store(true, relaxed);  // relaxed: before its first event can be waited for
+  has_armed_.set(true);
   return end_armed(fd) ? submit(fd, tag, what, 0) : os::not_armed;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE int afd::arm_first(os::handle fd, std::uint64_t tag,
                                                     std::uint32_t what) noexcept {
-  has_armed_.store(true, relaxed);  // relaxed: before its first event can be waited for
-  end_armed(fd);                    // of an earlier owner of the number
+  has_armed_.set(true);
+  end_armed(fd);  // of an earlier owner of the number
   return submit(fd, tag, what, 0);
 }
 
@@ -257,7 +256,7 @@ THRUM_OUT_OF_LINE bool afd::end_armed(os::handle fd) noexcept {
                                        reinterpret_cast<::OVERLAPPED*>(&found->status)) == 0;
     is_open = !is_ended || !found->is_of_closed();
     if (!is_ended || !is_open) {
-      found->tag.store(0, relaxed);  // relaxed: under the lock, or a hint
+      found->tag.set(0);
     }
   }
   requests_.unlock();
@@ -302,13 +301,13 @@ THRUM_OUT_OF_LINE std::int32_t afd::submit_once(os::handle fd, request& what) no
   what.info.sockets[0].socket = native(fd);
   what.info.sockets[0].status = 0;
   what.status.Status = afd_words::pending;
-  under_way_.fetch_add(1, relaxed);  // relaxed: close() is called when all is over
+  under_way_.add();
   const ::HANDLE way = native(ways_[os::number_of(fd) % ways]);
   const ::NTSTATUS status =
       ::NtDeviceIoControlFile(way, nullptr, nullptr, &what, &what.status, afd_words::poll,
                               &what.info, sizeof what.info, &what.info, sizeof what.info);
   if (afd_words::is_error(status)) {
-    under_way_.fetch_sub(1, relaxed);  // relaxed: close() is called when all is over
+    under_way_.take();
   }
   return status;
 }
@@ -343,8 +342,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void afd::poll(std::int64_t delay_ns, sink& to)
     if (found[i].lpCompletionKey == of_object) {
       to.announce(object_waits::tag_of(reinterpret_cast<std::uintptr_t>(found[i].lpOverlapped)));
     } else if (found[i].lpCompletionKey == of_request) {
-      // relaxed: a hint, and no more
-      to.announce(reinterpret_cast<const request*>(found[i].lpOverlapped)->tag.load(relaxed));
+      to.announce(reinterpret_cast<const request*>(found[i].lpOverlapped)->tag.peek());
     }
   }
   for (::ULONG i = 0; i != n; ++i) {
@@ -384,7 +382,7 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
   const std::uint32_t events =
       has_failed ? std::uint32_t{readable} | writable
                  : afd_words::translate(done.info.count != 0 ? done.info.sockets[0].events : 0);
-  under_way_.fetch_sub(1, relaxed);  // relaxed: close() is called when all is over
+  under_way_.take();
   if (const std::uint64_t tag = give_back(done); tag != 0) {
     // Reports what was asked for in any case: the waiter calls again, and learns more.
     to.deliver(

@@ -10,14 +10,13 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/netpoll/afd.hpp>
 #include <thrum/detail/netpoll/contract.hpp>
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/memory_parts.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -97,8 +96,8 @@ struct afd::request {
     ::IO_STATUS_BLOCK status;
   };
   afd_words::poll_info info;
-  std::atomic<std::uint64_t> tag;  // 0: no registration's any more
-  std::uint32_t answer;            // asked_readable, asked_writable; 0: it was armed
+  base::under_lock<std::uint64_t> tag;  // 0: no registration's any more
+  std::uint32_t answer;                 // asked_readable, asked_writable; 0: it was armed
   os::handle fd;
   request* next_armed;  // in its row of the table
 
@@ -150,7 +149,7 @@ THRUM_OUT_OF_LINE afd::request* afd::take_free(os::handle fd, std::uint64_t tag,
     found = free_;
     free_ = found->next;
     found->fd = fd;
-    found->tag.store(tag, relaxed);  // relaxed: the system has it, or the lock, before others look
+    found->tag.set(tag);
     found->answer = answer;
     if (answer == 0) {
       request*& row = armed_[os::number_of(fd) % rows];
@@ -190,7 +189,7 @@ THRUM_OUT_OF_LINE std::uint64_t afd::give_back(request& done) noexcept {
       *link = done.next_armed;
     }
   }
-  const std::uint64_t tag = done.tag.load(relaxed);  // relaxed: under the lock
+  const std::uint64_t tag = done.tag.get();
   done.next = free_;
   free_ = &done;
   requests_.unlock();

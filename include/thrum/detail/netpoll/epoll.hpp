@@ -31,6 +31,7 @@
 #define THRUM_DETAIL_NETPOLL_EPOLL_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/netpoll/contract.hpp>
 
 #if THRUM_OS_LINUX
@@ -76,9 +77,7 @@ class basic_epoll {
   /// The epoll itself, to be watched by another poller, once it has its descriptors.
   os::handle native_handle() const noexcept { return own_; }
 
-  std::uint32_t descriptors() const noexcept {
-    return descriptors_.load(relaxed);  // relaxed: a goroutine that waits has added before it looks
-  }
+  std::uint32_t descriptors() const noexcept { return descriptors_.get(); }
 
  private:
   template <class T>
@@ -110,8 +109,9 @@ class basic_epoll {
   atomic<bool> active_{false};
   atomic<bool> woken_{false};
   atomic<bool> opening_{false};
-  atomic<bool> armed_once_{false};
-  atomic<std::uint32_t> descriptors_{0};
+  base::hint<bool, atomic<bool>> armed_once_{false};
+  // A goroutine that waits has added its descriptor before it looks.
+  base::shared_figure<std::uint32_t, atomic<std::uint32_t>> descriptors_{0};
   descriptor own_ = -1;
   descriptor others_ = -1;
   descriptor alarm_ = -1;
@@ -153,10 +153,10 @@ int basic_epoll<System>::add(os::handle fd, std::uint64_t tag) noexcept {
   ::epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
   event.data.u64 = tag;
-  descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
+  descriptors_.add();
   if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
     const int error = -errno;
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
+    descriptors_.take();
     return error;
   }
   return 0;
@@ -166,7 +166,7 @@ template <class System>
 void basic_epoll<System>::remove(os::handle fd) noexcept {
   ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
   System::control(own_, EPOLL_CTL_DEL, fd, ignored);
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
+  descriptors_.take();
 }
 
 template <class System>
@@ -183,8 +183,8 @@ int basic_epoll<System>::arm_first(os::handle fd, std::uint64_t tag, std::uint32
   if (const int error = activate(); error != 0) {
     return error;
   }
-  if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
-    descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
+  if (!armed_once_.swap(true)) {
+    descriptors_.add();
   }
   ::epoll_event event = once(tag, what);
   return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : -errno;

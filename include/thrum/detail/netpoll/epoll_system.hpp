@@ -12,6 +12,7 @@
 
 #if THRUM_OS_LINUX
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/parts.hpp>
 
 #include <atomic>
@@ -42,13 +43,12 @@ struct epoll_system {
 
  private:
   static constexpr long number_of_pwait2 = 441;  // the same on every processor
-  static inline constinit std::atomic<bool> has_pwait2{THRUM_TRIES_SYSTEM_CALLS != 0};
+  static inline constinit base::set_once<bool> has_pwait2{THRUM_TRIES_SYSTEM_CALLS != 0};
 };
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
 
 #include <cerrno>
@@ -59,8 +59,6 @@ struct epoll_system {
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-using namespace base::orders;
 
 THRUM_OUT_OF_LINE int epoll_system::make_poller() noexcept {
   return ::epoll_create1(EPOLL_CLOEXEC);
@@ -94,7 +92,7 @@ THRUM_OUT_OF_LINE void epoll_system::silence_alarm(int fd) noexcept {
 THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* found, int most,
                                                         std::int64_t delay_ns) noexcept {
   int n;
-  if (delay_ns > 0 && has_pwait2.load(relaxed)) {  // relaxed: a fact about the system
+  if (delay_ns > 0 && has_pwait2.get()) {
     constexpr std::int64_t second = 1'000'000'000;
     const struct {  // the call's own words, which the C library's type need not have
       std::int64_t seconds, nanoseconds;
@@ -104,7 +102,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* f
     if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers
       return n < 0 ? 0 : n;
     }
-    has_pwait2.store(false, relaxed);  // relaxed: a fact about the system
+    has_pwait2.set(false);
   }
   constexpr std::int64_t ms = 1'000'000;
   const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;

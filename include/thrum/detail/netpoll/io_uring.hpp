@@ -50,6 +50,7 @@
 #define THRUM_DETAIL_NETPOLL_IO_URING_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/netpoll/contract.hpp>
 
 #if THRUM_OS_LINUX
@@ -109,10 +110,7 @@ class basic_io_uring {
   THRUM_NOINLINE void poll(std::int64_t delay_ns, sink& to) noexcept;
   THRUM_NOINLINE void wake() noexcept;
 
-  std::uint32_t descriptors() const noexcept {
-    // relaxed: a goroutine that waits has added before it looks
-    return descriptors_.load(relaxed) + others_.descriptors();
-  }
+  std::uint32_t descriptors() const noexcept { return descriptors_.get() + others_.descriptors(); }
 
  private:
   template <class T>
@@ -160,8 +158,9 @@ class basic_io_uring {
   typename System::template plain<bool> sleeps_ = false;  // under it
   lock reaping_;
   atomic<bool> woken_{false};
-  atomic<bool> watches_others_{false};
-  atomic<std::uint32_t> descriptors_{0};
+  base::hint<bool, atomic<bool>> watches_others_{false};
+  // A goroutine that waits has added its descriptor before it looks.
+  base::shared_figure<std::uint32_t, atomic<std::uint32_t>> descriptors_{0};
   typename System::others others_;
 };
 
@@ -221,15 +220,14 @@ template <class System>
 void basic_io_uring<System>::close() noexcept {
   queues_.close();
   others_.close();
-  // relaxed: no thread is inside
-  watches_others_.store(false, relaxed);
-  descriptors_.store(0, relaxed);  // relaxed: no thread is inside
+  watches_others_.set(false);
+  descriptors_.set(0);
 }
 
 template <class System>
 THRUM_OUT_OF_LINE int basic_io_uring<System>::add(os::handle /*fd*/,
                                                   std::uint64_t /*tag*/) noexcept {
-  descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
+  descriptors_.add();
   return 0;
 }
 
@@ -247,7 +245,7 @@ void basic_io_uring<System>::remove(os::handle /*fd*/, std::uint64_t tag,
       submit(end, true);
     }
   }
-  descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
+  descriptors_.take();
 }
 
 template <class System>
@@ -276,7 +274,7 @@ void basic_io_uring<System>::start(operation& what) noexcept {
   request.length = static_cast<std::uint32_t>(what.size < most ? what.size : most);
   request.offset = what.kind == operation::receive ? 0 : static_cast<std::uint64_t>(what.offset);
   request.user_data = data_of(what);
-  descriptors_.fetch_add(1, relaxed);  // relaxed: as in add
+  descriptors_.add();
   submit(request, false);
 }
 
@@ -299,7 +297,7 @@ template <class System>
 int basic_io_uring<System>::arm_first(os::handle fd, std::uint64_t tag,
                                       std::uint32_t what) noexcept {
   const int error = others_.arm_first(fd, tag, what);
-  if (error == 0 && !watches_others_.exchange(true, relaxed)) {  // relaxed: the queue has a lock
+  if (error == 0 && !watches_others_.swap(true)) {
     watch_others();
   }
   return error;
@@ -452,7 +450,7 @@ template <class System>
 THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
                                                     sink& to) noexcept {
   if ((of.user_data & operation_bit) != 0) {
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: its waiter is about to be woken
+    descriptors_.take();
     auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
     done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
     return;

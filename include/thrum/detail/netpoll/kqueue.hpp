@@ -53,6 +53,7 @@
 #if THRUM_POLLER_KQUEUE
 
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/netpoll/contract.hpp>
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
@@ -116,7 +117,7 @@ class kqueue {
     if (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode)) {
       return os::always_ready;
     }
-    descriptors_.fetch_add(1, relaxed);  // relaxed: before its first event can be waited for
+    descriptors_.add();
     int error = apply(own_, change(fd, EVFILT_READ, EV_ADD | EV_CLEAR, tag));
     if (error == 0) {
       error = apply(own_, change(fd, EVFILT_WRITE, EV_ADD | EV_CLEAR, tag));
@@ -127,7 +128,7 @@ class kqueue {
       }
     }
     if (error != 0) {
-      descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
+      descriptors_.take();
     }
     return is_refusal_of_kind(error) ? os::always_ready : error;
   }
@@ -135,15 +136,15 @@ class kqueue {
   THRUM_NOINLINE void remove(os::handle fd) noexcept {
     apply(own_, change(fd, EVFILT_READ, EV_DELETE, 0));
     apply(own_, change(fd, EVFILT_WRITE, EV_DELETE, 0));
-    descriptors_.fetch_sub(1, relaxed);  // relaxed: no goroutine waits for this one
+    descriptors_.take();
   }
 
   int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
     return arm_first(fd, tag, what);  // which file was armed before is not told
   }
   THRUM_NOINLINE int arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
-    if (!armed_once_.exchange(true, relaxed)) {  // relaxed: as in add
-      descriptors_.fetch_add(1, relaxed);        // relaxed: from now on there may be one
+    if (!armed_once_.swap(true)) {
+      descriptors_.add();
     }
     int first_error = 0;
     for (const auto& [wanted, filter] :
@@ -190,9 +191,7 @@ class kqueue {
     }
   }
 
-  std::uint32_t descriptors() const noexcept {
-    return descriptors_.load(relaxed);  // relaxed: a goroutine that waits has added before it looks
-  }
+  std::uint32_t descriptors() const noexcept { return descriptors_.get(); }
 
  private:
   using event_type = struct ::kevent;
@@ -278,8 +277,9 @@ class kqueue {
   }
 
   std::atomic<bool> woken_{false};
-  std::atomic<bool> armed_once_{false};
-  std::atomic<std::uint32_t> descriptors_{0};
+  base::hint<bool> armed_once_{false};
+  // A goroutine that waits has added its descriptor before it looks.
+  base::shared_figure<std::uint32_t> descriptors_{0};
   int own_ = -1;
   int others_ = -1;
 };

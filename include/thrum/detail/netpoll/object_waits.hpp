@@ -22,6 +22,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/handle.hpp>
 
 #include <atomic>
@@ -108,7 +109,7 @@ struct object_waits::request {
   ::HANDLE port = nullptr;
   std::uintptr_t key = 0;
   os::handle fd = os::no_handle;
-  std::atomic<std::uint64_t> tag{0};  // 0: no registration's any more
+  base::under_lock<std::uint64_t> tag{0};  // 0: no registration's any more
   std::uint32_t events = 0;
   std::uint32_t answer = 0;   // 0: it was armed
   bool is_reading = false;    // the operation below is under way
@@ -169,7 +170,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int object_waits::submit(os::handle port, std::
   one.port = os::native(port);
   one.key = key;
   one.fd = fd;
-  one.tag.store(tag, relaxed);  // relaxed: before the lock
+  one.tag.set(tag);
   one.answer = answer;
   if (!begin(one, fd, what)) {
     free(one);
@@ -259,9 +260,7 @@ void object_waits::cancel_each(Which which) noexcept {
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel(std::uint64_t tag) noexcept {
-  cancel_each([&](const request& one) {
-    return one.tag.load(relaxed) == tag;  // relaxed: under the lock
-  });
+  cancel_each([&](const request& one) { return one.tag.get() == tag; });
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel_armed(os::handle fd) noexcept {
@@ -274,7 +273,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void object_waits::cancel_armed(os::handle fd) 
   cancel_each([&](request& one) {
     const bool is_it = one.answer == 0 && one.fd == fd;
     if (is_it) {
-      one.tag.store(0, relaxed);  // relaxed: under the lock, or a hint
+      one.tag.set(0);
     }
     return is_it;
   });
@@ -292,8 +291,7 @@ THRUM_OUT_OF_LINE std::uint32_t object_waits::size() noexcept {
 }
 
 THRUM_OUT_OF_LINE std::uint64_t object_waits::tag_of(std::uintptr_t packet) noexcept {
-  return reinterpret_cast<const request*>(packet)->tag.load(
-      relaxed);  // relaxed: a hint, and no more
+  return reinterpret_cast<const request*>(packet)->tag.peek();
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
@@ -302,7 +300,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE object_waits::told object_waits::take(
   lock_.lock();  // the threads that registered and cancelled it have left
   unlink_locked(done);
   const ::HANDLE wait = done.wait;
-  const told result{done.tag.load(relaxed), done.events, done.answer};  // relaxed: under the lock
+  const told result{done.tag.get(), done.events, done.answer};
   lock_.unlock();
   if (wait != nullptr) {
     ::UnregisterWait(wait);
