@@ -6,6 +6,7 @@
 #define THRUM_OPTIONS_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/memory_hooks.hpp>  // IWYU pragma: export
 
@@ -148,7 +149,6 @@ class environment_reader {
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 
-#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <system_error>
@@ -173,11 +173,7 @@ inline constexpr debug_key debug_keys[] = {
      [](options& to, unsigned value) { to.report_blocked = std::chrono::seconds(value); }},
     {"hogs", "a number of time slices",
      [](options& to, unsigned value) { to.report_hogs = value; }},
-    {"lines", "0 or 1",
-     [](options&, unsigned value) {
-       // relaxed: a setting that publishes nothing
-       os::wants_source_lines.store(value != 0, std::memory_order_relaxed);
-     }},
+    {"lines", "0 or 1", [](options&, unsigned value) { os::wants_source_lines.set(value != 0); }},
     {"asyncpreemptoff", "0 or 1",
      [](options& to, unsigned value) {
        if (value != 0 && to.preempt == preemption::async) {
@@ -187,9 +183,8 @@ inline constexpr debug_key debug_keys[] = {
 };
 
 THRUM_OUT_OF_LINE environment_reader::~environment_reader() {
-  static constinit std::atomic<bool> said{false};
-  // relaxed: nothing else is published
-  if (!complaints_.empty() && !said.exchange(true, std::memory_order_relaxed)) {
+  static constinit base::hint<bool> said{false};
+  if (!complaints_.empty() && !said.swap(true)) {
     base::write_error(complaints_);
   }
 }

@@ -24,9 +24,9 @@
 #include "io_contract.hpp"
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -169,7 +169,7 @@ concept has_thread = thread_like<typename System::thread> &&
   { System::set_thread_name(name) } noexcept -> std::same_as<void>;
   { System::thread_id() } noexcept -> std::same_as<std::uint64_t>;
   { System::count_threads() } noexcept -> std::same_as<std::size_t>;
-  requires std::same_as<decltype(System::passive_threads), std::atomic<unsigned>* const>;
+  requires std::same_as<decltype(System::passive_threads), base::shared_figure<unsigned>* const>;
   { System::yield_thread() } noexcept -> std::same_as<void>;
   { System::sleep_ns(ns) } noexcept -> std::same_as<void>;
   { System::current_cpu() } noexcept -> std::same_as<std::uint32_t>;
@@ -316,9 +316,9 @@ concept has_symbol = requires(typename System::symbolizer& names,
 /// source, unseen by the program. A system without such a tool has the two settings and no lines.
 template <class System>
 concept has_source_lines = requires {
-  requires std::same_as<decltype(System::wants_source_lines), std::atomic<bool>* const>;
+  requires std::same_as<decltype(System::wants_source_lines), base::hint<bool>* const>;
   requires std::same_as<decltype(System::source_lines_patience_ns),
-                        std::atomic<std::int64_t>* const>;
+                        base::hint<std::int64_t>* const>;
 };
 
 /// backtrace: the callers of the running code, without malloc; and the registers of what a handler

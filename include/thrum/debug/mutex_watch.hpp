@@ -16,6 +16,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/run/park.hpp>
@@ -51,18 +52,17 @@ class next_function {
  public:
   constexpr explicit next_function(const char* name) noexcept : name_(name) {}
   Function* get() noexcept {
-    // relaxed: each thread that looks it up finds the same
-    auto* found = found_.load(std::memory_order_relaxed);
+    auto* found = found_.get();
     if (found == nullptr) {
       found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name_));
-      found_.store(found, std::memory_order_relaxed);  // relaxed: as in get
+      found_.set(found);
     }
     return found;
   }
 
  private:
   const char* name_;
-  std::atomic<Function*> found_{nullptr};
+  base::set_once<Function*> found_{nullptr};
 };
 using mutex_call = int(pthread_mutex_t*);
 inline constinit next_function<mutex_call> next_lock("pthread_mutex_lock");

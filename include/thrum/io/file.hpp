@@ -25,12 +25,12 @@
 
 #include <thrum/blocking.hpp>
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -58,7 +58,7 @@ class file : public stream_reading<file>, public stream_writing<file> {
         path_(std::move(other.path_)),
         kind_(other.kind_),
         shared_(other.shared_),
-        waits_(other.waits_.load(std::memory_order_relaxed)) {}  // relaxed: no thread shares either
+        waits_(other.waits_.get()) {}
   file& operator=(file&& other) noexcept;
   ~file() = default;
 
@@ -192,18 +192,17 @@ class file : public stream_reading<file>, public stream_writing<file> {
   /// long.
   template <class AtOnce, class Call>
   os::io_result run_shared(os::handle fd, side which, AtOnce at_once, Call call) {
-    if (!asks_first_.load(std::memory_order_relaxed)) {  // relaxed: a fact about the file
+    if (!asks_first_.get()) {
       if (const os::io_result result = at_once(); result != os::cannot_tell) {
         return result;
       }
-      asks_first_.store(true, std::memory_order_relaxed);  // relaxed: a fact about the file
+      asks_first_.set(true);
     }
     const os::io_result seen = os::wait_for(fd, which == side::write, 0);
     return seen > 0 ? uninterrupted(call) : seen == 0 ? os::would_block : seen;
   }
 
-  // relaxed: either way works
-  bool waits() const noexcept { return waits_.load(std::memory_order_relaxed); }
+  bool waits() const noexcept { return waits_.get(); }
 
   template <class Call>
   static os::io_result uninterrupted(Call call) {
@@ -253,9 +252,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
       if (!would_block || !is_refused) {
         return result;
       }
-      // The poller does not take it.
-      // relaxed: a call that does not see it comes here, too
-      waits_.store(false, std::memory_order_relaxed);
+      // The poller does not take it. A call that does not see it comes here, too.
+      waits_.set(false);
       if (!shared_) {
         descriptor_.use([](os::handle fd) { return os::set_nonblocking(fd, false); });
       }
@@ -281,8 +279,8 @@ class file : public stream_reading<file>, public stream_writing<file> {
   std::string path_;
   os::file_kind kind_;
   bool shared_ = false;  // waits in the poller, though it is in blocking mode
-  std::atomic<bool> waits_{false};
-  std::atomic<bool> asks_first_{false};
+  base::hint<bool> waits_{false};
+  base::set_once<bool> asks_first_{false};
 };
 
 /// The program's standard streams: another descriptor of each, so that closing it closes nothing else. A
@@ -312,8 +310,7 @@ THRUM_OUT_OF_LINE file& file::operator=(file&& other) noexcept {
   path_ = std::move(other.path_);
   kind_ = other.kind_;
   shared_ = other.shared_;
-  // relaxed: no other thread uses either
-  waits_.store(other.waits_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  waits_.set(other.waits_.get());
   return *this;
 }
 

@@ -10,11 +10,10 @@
 #define THRUM_DETAIL_ARCH_EXCEPTION_WATCH_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_EXCEPTIONS
 
-#include <atomic>
 #include <cstdint>
 
 #if THRUM_HAS_SEH_UNWINDER  // there <unwind.h> includes all of the system's headers
@@ -27,12 +26,10 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace arch {
 
-using namespace base::orders;
-
 /// Called with the address of the thrown object.
 using exception_observer = void (*)(const void* thrown) noexcept;
 
-inline constinit std::atomic<exception_observer> observe_exception{nullptr};
+inline constinit base::set_once<exception_observer> observe_exception{nullptr};
 
 }}}  // namespace thrum::THRUM_ABI::arch
 
@@ -86,8 +83,7 @@ extern "C" ::_Unwind_Reason_Code __gnu_unwind_frame(::_Unwind_Control_Block*, ::
 inline ::_Unwind_Reason_Code thrum_watch_exception(::_Unwind_State state,
                                                    ::_Unwind_Control_Block* exception,
                                                    ::_Unwind_Context* context) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
+  const exception_observer observe = observe_exception.get();
   if ((state & _US_ACTION_MASK) == _US_VIRTUAL_UNWIND_FRAME && (state & _US_FORCE_UNWIND) == 0 &&
       observe != nullptr) {
     observe(exception + 1);  // the object lies behind the unwinder's part
@@ -101,8 +97,7 @@ inline ::_Unwind_Reason_Code thrum_watch_exception(::_Unwind_State state,
 [[gnu::used]] inline int thrum_watch_exception(const raised_exception*, void*, void*,
                                                void*) asm(THRUM_SYMBOL("thrum_watch_exception"));
 inline int thrum_watch_exception(const raised_exception* raised, void*, void*, void*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
+  const exception_observer observe = observe_exception.get();
   if (is_thrown(*raised) && observe != nullptr) {
     constexpr std::uintptr_t unwinder_bytes = 64;  // and behind them the object
     observe(reinterpret_cast<const void*>(raised->information[0] + unwinder_bytes));
@@ -145,8 +140,7 @@ inline int thrum_end_by_exception(const raised_exception* raised, void*, void* m
 inline ::_Unwind_Reason_Code thrum_watch_exception(int, ::_Unwind_Action phase, std::uint64_t,
                                                    ::_Unwind_Exception* exception,
                                                    ::_Unwind_Context*) {
-  // relaxed: a constant once set
-  const exception_observer observe = observe_exception.load(relaxed);
+  const exception_observer observe = observe_exception.get();
   if ((phase & _UA_SEARCH_PHASE) != 0 && observe != nullptr) {
     observe(exception + 1);  // the object lies behind the unwinder's part
   }

@@ -15,6 +15,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/current.hpp>
@@ -101,7 +102,7 @@ struct main_exception {
 struct terminate_handling {
   static constexpr std::string_view process_name = "debug::terminate_handling";
   std::atomic<std::terminate_handler> ours{nullptr};
-  std::atomic<std::terminate_handler> earlier{nullptr};
+  base::set_once<std::terminate_handler> earlier{nullptr};
   std::atomic<const void*> reported{nullptr};  // the `whose` of the first report
   main_exception left_main;
 };
@@ -177,9 +178,8 @@ inline void terminate_in_goroutine() {
     report_panic(m->g, panic_source(*m->g), callers);
   }
   report_if_left_main(os::process_wide<terminate_handling>::get().left_main);
-  // relaxed: set before we were installed
   if (const std::terminate_handler earlier =
-          os::process_wide<terminate_handling>::get().earlier.load(relaxed)) {
+          os::process_wide<terminate_handling>::get().earlier.get()) {
     earlier();
   }
   std::abort();
@@ -190,15 +190,12 @@ inline void terminate_in_goroutine() {
 inline void install_panic_report() noexcept {
   auto& known = os::process_wide<terminate_handling>::get();
   const std::terminate_handler handler = os::first_in_process(known.ours, &terminate_in_goroutine);
-  // relaxed: a constant once set
-  arch::observe_exception.store(
-      [](const void* thrown) noexcept {
-        os::process_wide<terminate_handling>::get().left_main.note(thrown);
-      },
-      relaxed);
+  arch::observe_exception.set([](const void* thrown) noexcept {
+    os::process_wide<terminate_handling>::get().left_main.note(thrown);
+  });
   const std::terminate_handler found = std::get_terminate();
   if (found != handler) {
-    known.earlier.store(found, relaxed);  // relaxed: set before we were installed
+    known.earlier.set(found);
     std::set_terminate(handler);
   }
 }

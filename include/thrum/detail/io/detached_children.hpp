@@ -183,7 +183,7 @@ THRUM_OUT_OF_LINE void detached_children::forget() noexcept {
   state.watch.close();
   std::construct_at(&state);
   state.is_hooked = true;
-  os::passive_threads.store(0, std::memory_order_relaxed);  // relaxed: there is only this thread
+  os::passive_threads.set(0);
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail

@@ -10,7 +10,6 @@
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/file.hpp>
 
-#include <atomic>
 #include <string>
 #include <system_error>
 
@@ -90,8 +89,7 @@ THRUM_OUT_OF_LINE void file::take_over(os::handle fd, bool own, std::error_code&
   }
   error.clear();
   descriptor_ = descriptor(fd, error);
-  // relaxed: no other thread has the file yet
-  waits_.store(kind_.may_wait, std::memory_order_relaxed);
+  waits_.set(kind_.may_wait);
   shared_ = kind_.may_wait && !own && !kind_.is_nonblocking;
 }
 

@@ -6,10 +6,9 @@
 #define THRUM_DETAIL_IO_MIDDLE_PIPE_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/parts.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -42,9 +41,7 @@ class middle_pipe {
     }
   }
   /// How many are wide now, of all copies.
-  static int wide() noexcept {
-    return wide_.load(base::orders::relaxed);  // relaxed: a count, orders nothing
-  }
+  static int wide() noexcept { return wide_.get(); }
 
   os::handle reader() const noexcept { return ends_[0]; }
   os::handle writer() const noexcept { return ends_[1]; }
@@ -55,7 +52,7 @@ class middle_pipe {
 
   void widen() noexcept;
 
-  static inline constinit std::atomic<int> wide_{0};
+  static inline constinit base::shared_figure<int> wide_{0};
 
   os::handle ends_[2] = {os::no_handle, os::no_handle};
   std::uint64_t passed_ = 0;
@@ -70,15 +67,13 @@ class middle_pipe {
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-using namespace base::orders;
-
 THRUM_OUT_OF_LINE middle_pipe::~middle_pipe() {
   if (ends_[0] != os::no_handle) {
     os::close(ends_[0]);
     os::close(ends_[1]);
   }
   if (width_ == width::wide) {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
+    wide_.take();
   }
 }
 
@@ -97,11 +92,11 @@ THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
   if (state_ != state::open) {
     return;
   }
-  if (wide_.fetch_add(1, relaxed) < most_wide) {  // relaxed: a count, orders nothing
+  if (wide_.add() < most_wide) {
     width_ = width::wide;
     os::widen_pipe(ends_[0], most);
   } else {
-    wide_.fetch_sub(1, relaxed);  // relaxed: a count, orders nothing
+    wide_.take();
     os::widen_pipe(ends_[0], most / 4);
   }
 }

@@ -8,9 +8,9 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/random.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/parts.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -56,12 +56,10 @@ os::io_result take_path(std::string& path, Call call) {
 
 /// Ten letters and digits, others each time, also in other processes.
 inline std::string random_name() {
-  static constinit std::atomic<std::uint64_t> made{0};
+  static constinit base::shared_figure<std::uint64_t> made{0};
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  // relaxed: only that each is another one
   base::random draw(static_cast<std::uint64_t>(os::now()) ^
-                    static_cast<std::uint64_t>(os::own_process()) << 40 ^
-                    made.fetch_add(1, std::memory_order_relaxed) << 20);
+                    static_cast<std::uint64_t>(os::own_process()) << 40 ^ made.add() << 20);
   std::string name;
   for (int i = 0; i != 10; ++i) {
     name += letters[draw.below(static_cast<std::uint32_t>(letters.size()))];

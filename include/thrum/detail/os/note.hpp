@@ -78,12 +78,12 @@ class note {
   /// Ends the sleep_or_nudge() that sleeps now or comes next. The event has not happened by that, and
   /// if it has, this does nothing.
   void nudge() noexcept {
-    std::uint32_t found = word_.load(relaxed);  // relaxed: the exchange decides
+    std::uint32_t found = word_.load(relaxed);
     do {
       if (found == set || found == nudged) {
         return;
       }
-      // [note.2 >] what there is to look at; sees: sleep_or_nudge. relaxed: looks at it again
+      // [note.2 >] what there is to look at; sees: sleep_or_nudge
     } while (!word_.compare_exchange_weak(found, nudged, release, relaxed));
     if (found == sleeping) {
       futex_wake(word_, INT_MAX);

@@ -10,9 +10,9 @@
 
 #if THRUM_OS_MACOS
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 
-#include <atomic>
 #include <cstdint>
 
 #include <mach/mach_types.h>
@@ -28,13 +28,12 @@ class thread_sight {
   thread_look look() const noexcept;
 
  private:
-  std::atomic<::thread_t> port_{0};  // 0: no thread
+  base::hint<::thread_t> port_{0};  // 0: no thread
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/posix/clock.hpp>
 
 #include <mach/mach.h>
@@ -44,18 +43,13 @@ class thread_sight {
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-using namespace base::orders;
-
 /// The port's name is the thread's own, and no right of ours: it means nothing once the thread has
 /// ended.
 THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
-  port_.store(::pthread_mach_thread_np(::pthread_self()),
-              relaxed);  // relaxed: a number that needs nothing else
+  port_.set(::pthread_mach_thread_np(::pthread_self()));
 }
 
-THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
-  port_.store(0, relaxed);  // relaxed: a thread that looks now finds none
-}
+THRUM_OUT_OF_LINE void thread_sight::close() noexcept { port_.set(0); }
 
 /// False: there is no such thread.
 inline bool ask_for_thread(::thread_t port, ::thread_basic_info& found) noexcept {
@@ -67,7 +61,7 @@ inline bool ask_for_thread(::thread_t port, ::thread_basic_info& found) noexcept
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_sight::cpu_now() const noexcept {
   ::thread_basic_info found{};
-  if (!ask_for_thread(port_.load(relaxed), found)) {  // relaxed: a guess is enough
+  if (!ask_for_thread(port_.get(), found)) {
     return 0;
   }
   const auto ns = [](const ::time_value& time) {
@@ -79,8 +73,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_sight::cpu_now() const noex
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
   ::thread_basic_info found{};
-  return ask_for_thread(port_.load(relaxed), found) &&  // relaxed: a guess is enough
-                 found.run_state == TH_STATE_RUNNING
+  return ask_for_thread(port_.get(), found) && found.run_state == TH_STATE_RUNNING
              ? thread_look::computes
              : thread_look::in_system;
 }

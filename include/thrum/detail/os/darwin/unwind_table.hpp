@@ -22,9 +22,9 @@
 
 #if THRUM_OS_MACOS
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/unwind_entry.hpp>  // IWYU pragma: export
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,8 +34,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 struct code_images {
   static constexpr std::size_t capacity = 1024;
   code_file files[capacity];
-  std::atomic<std::size_t> size{0};
-  std::atomic<bool> begun{false};
+  base::one_writer<std::size_t> size{0};
+  base::hint<bool> begun{false};
 
   bool find(std::uintptr_t address, code_file& found) const noexcept;
   /// The loader calls it, one at a time.
@@ -78,7 +78,7 @@ THRUM_OUT_OF_LINE bool code_images::find(std::uintptr_t address, code_file& foun
 }
 
 THRUM_OUT_OF_LINE void code_images::add(std::uintptr_t low, std::uintptr_t high) noexcept {
-  const std::size_t n = size.load(relaxed);  // relaxed: only one thread adds
+  const std::size_t n = size.get();
   if (n != capacity) {
     files[n] = code_file{low, high, 0};
     size.store(n + 1, release);  // [code.files >] release: the entry
@@ -105,7 +105,7 @@ inline void note_code_image(const ::mach_header* header, std::intptr_t slide) {
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void prepare_walks() noexcept {
-  if (!known_code_images.begun.exchange(true, relaxed)) {  // relaxed: only one goes on
+  if (!known_code_images.begun.swap(true)) {
     ::_dyld_register_func_for_add_image(&note_code_image);
   }
 }

@@ -18,9 +18,9 @@
 
 #if THRUM_OS_ELF
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/unwind_entry.hpp>  // IWYU pragma: export
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,8 +33,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 struct first_code_files {
   static constexpr std::size_t capacity = 128;
   code_file files[capacity];
-  std::atomic<std::size_t> size{0};
-  std::atomic<bool> begun{false};
+  base::one_writer<std::size_t> size{0};
+  base::hint<bool> begun{false};
 
   /// Once, early. Takes the lock of the loader.
   void remember() noexcept;
@@ -70,7 +70,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 using namespace base::orders;
 
 THRUM_OUT_OF_LINE void first_code_files::remember() noexcept {
-  if (begun.exchange(true, relaxed)) {  // relaxed: only one goes on
+  if (begun.swap(true)) {
     return;
   }
   ::dl_iterate_phdr(
@@ -94,7 +94,7 @@ THRUM_OUT_OF_LINE bool first_code_files::find(std::uintptr_t address,
 }
 
 THRUM_OUT_OF_LINE void first_code_files::add(const ::dl_phdr_info& info) noexcept {
-  const std::size_t n = size.load(relaxed);  // relaxed: only one thread adds
+  const std::size_t n = size.get();
   if (n == capacity) {
     return;
   }

@@ -10,10 +10,10 @@
 
 #if THRUM_OS_FREEBSD
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/posix/thread_sight.hpp>
 
-#include <atomic>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -28,13 +28,12 @@ class thread_sight : public clock_sight {
   thread_look look() const noexcept;
 
  private:
-  std::atomic<std::uint64_t> tid_{0};  // 0: no thread
+  base::hint<std::uint64_t> tid_{0};  // 0: no thread
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/freebsd/this_thread.hpp>
 #include <thrum/detail/os/memory_parts.hpp>
 
@@ -50,20 +49,18 @@ class thread_sight : public clock_sight {
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-using namespace base::orders;
-
 THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
   clock_sight::open();
-  tid_.store(thread_id(), relaxed);  // relaxed: a number that needs nothing else
+  tid_.set(thread_id());
 }
 
 THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
   clock_sight::close();
-  tid_.store(0, relaxed);  // relaxed: a thread that looks now finds none
+  tid_.set(0);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
-  const std::uint64_t tid = tid_.load(relaxed);  // relaxed: a guess is enough
+  const std::uint64_t tid = tid_.get();
   if (tid == 0) {
     return thread_look::in_system;
   }

@@ -19,6 +19,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/full_fence.hpp>
 
@@ -31,7 +32,7 @@ using namespace base::orders;
 class thread_ref;
 
 // True once membarrier has been registered for this process.
-inline constinit std::atomic<bool> membarrier_works{false};
+inline constinit base::set_once<bool> membarrier_works{false};
 
 /// Registers the process for membarrier. Every scheduler calls it at its start, before its threads
 /// (FN1); calling it again is harmless. Where the kernel refuses, both fences are ordinary ones.
@@ -44,8 +45,7 @@ inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
 /// The frequent side: between its store and its load. Costs nothing where membarrier works.
 /// May be called from a signal handler.
 THRUM_INLINE void light_fence() noexcept {
-  // relaxed: decided before this thread existed (FN1)
-  if (membarrier_works.load(relaxed)) [[likely]] {
+  if (membarrier_works.get()) [[likely]] {
     // [fence.1 =] keeps the compiler's order; heavy_fence does the rest
     std::atomic_signal_fence(seq_cst);
   } else {
@@ -74,7 +74,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 using namespace base::orders;
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
-  if (membarrier_works.load(relaxed)) {  // relaxed: only a repetition is saved
+  if (membarrier_works.get()) {
     return fence_kind::free_light_side;
   }
   const long commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -86,14 +86,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) {
     return fence_kind::on_both_sides;
   }
-  // relaxed: threads that use it are created after this (FN1)
-  membarrier_works.store(true, relaxed);
+  membarrier_works.set(true);
   return fence_kind::free_light_side;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
   full_fence();
-  if (membarrier_works.load(relaxed)) {  // relaxed: decided before this thread existed (FN1)
+  if (membarrier_works.get()) {
     if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
       base::fatal(
           "membarrier: the kernel refuses a command for which it has registered this process");

@@ -16,12 +16,11 @@
 #ifndef THRUM_DETAIL_OS_LINUX_MEMORY_HPP
 #define THRUM_DETAIL_OS_LINUX_MEMORY_HPP
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_OS_LINUX
 
@@ -30,8 +29,6 @@
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// What a start function returns when map() or map_stacks() gave nullptr.
 inline constexpr int out_of_memory = ENOMEM;
@@ -71,17 +68,16 @@ inline constexpr int advice_guard_install = 102;  // MADV_GUARD_INSTALL, Linux 6
 inline constexpr int advice_guard_remove = 103;   // MADV_GUARD_REMOVE
 
 enum class guard_support_state : std::uint8_t { unknown, yes, no };
-inline constinit std::atomic<guard_support_state> guard_support{guard_support_state::unknown};
-inline constinit std::atomic<std::size_t> mprotect_guards{0};
-inline constinit std::atomic<std::size_t> mprotect_guard_limit{0};  // 0: not read yet
+inline constinit base::set_once<guard_support_state> guard_support{guard_support_state::unknown};
+inline constinit base::shared_figure<std::size_t> mprotect_guards{0};
+inline constinit base::set_once<std::size_t> mprotect_guard_limit{0};  // 0: not read yet
 
 /// Tries a guard on a page of its own. The answer is the same for every caller.
 [[gnu::cold]] bool probe_guard_support() noexcept;
 
 /// True where guards cost no mappings.
 inline bool has_cheap_guards() noexcept {
-  // relaxed: see probe_guard_support
-  const guard_support_state known = guard_support.load(relaxed);
+  const guard_support_state known = guard_support.get();
   return known == guard_support_state::unknown ? probe_guard_support()
                                                : known == guard_support_state::yes;
 }
@@ -91,22 +87,20 @@ inline bool has_cheap_guards() noexcept {
 
 /// Takes one guard out of the budget; false when it is used up.
 inline bool take_guard_budget() noexcept {
-  std::size_t limit = mprotect_guard_limit.load(relaxed);  // relaxed: see read_mprotect_guard_limit
+  std::size_t limit = mprotect_guard_limit.get();
   if (limit == 0) {
     limit = read_mprotect_guard_limit();
   }
-  // relaxed: a counter that publishes nothing; the read-modify-write alone keeps MM1
-  if (mprotect_guards.fetch_add(1, relaxed) < limit) {
+  // The read-modify-write alone keeps MM1.
+  if (mprotect_guards.add() < limit) {
     return true;
   }
-  mprotect_guards.fetch_sub(1, relaxed);  // relaxed: a counter that publishes nothing
+  mprotect_guards.take();
   return false;
 }
 
 /// Returns so many guards of kind mprotect to the budget; called when their memory has been unmapped.
-inline void return_guard_budget(std::size_t guards) noexcept {
-  mprotect_guards.fetch_sub(guards, relaxed);  // relaxed: a counter that publishes nothing
-}
+inline void return_guard_budget(std::size_t guards) noexcept { mprotect_guards.take(guards); }
 
 /// Makes whole pages inaccessible, by the cheapest means that this kernel has. Their contents are
 /// lost. They stay guarded until they are unmapped.
@@ -129,8 +123,6 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 #include <sys/mman.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void* map(std::size_t bytes) noexcept {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -181,8 +173,7 @@ THRUM_COLD THRUM_OUT_OF_LINE bool probe_guard_support() noexcept {
   const bool works = ::madvise(memory, page, advice_guard_install) == 0 &&
                      ::madvise(memory, page, advice_populate_read) != 0;
   unmap(memory, page);
-  // relaxed: a word that depends on nothing; a thread that does not see it probes again
-  guard_support.store(works ? guard_support_state::yes : guard_support_state::no, relaxed);
+  guard_support.set(works ? guard_support_state::yes : guard_support_state::no);
   return works;
 }
 
@@ -199,7 +190,7 @@ THRUM_COLD THRUM_OUT_OF_LINE std::size_t read_mprotect_guard_limit() noexcept {
   }
   constexpr std::size_t kernel_default = 65'530;
   const std::size_t limit = (mappings != 0 ? mappings : kernel_default) / 4;
-  mprotect_guard_limit.store(limit, relaxed);  // relaxed: a thread that misses it reads the file
+  mprotect_guard_limit.set(limit);
   return limit;
 }
 

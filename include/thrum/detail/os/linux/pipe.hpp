@@ -9,6 +9,7 @@
 #define THRUM_DETAIL_OS_LINUX_PIPE_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/posix/child_pipe.hpp>  // IWYU pragma: export: open_pipe
 #include <thrum/detail/os/posix/descriptor.hpp>
 
@@ -16,7 +17,6 @@
 
 #include <thrum/detail/os/posix/message.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 
@@ -33,7 +33,7 @@ io_result transfer_with_flags(long number, handle fd, const piece* parts, std::s
                               int flags) noexcept;
 
 /// Whether the system knows RWF_NOSIGNAL, as far as was seen.
-inline constinit std::atomic<bool> has_signal_free_write{true};
+inline constinit base::set_once<bool> has_signal_free_write{true};
 
 /// As write() to a pipe or a socket; a missing reader is an error, never a signal.
 io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
@@ -52,7 +52,6 @@ io_result write_at_once(handle fd, const void* from, std::size_t n) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/posix/broken_pipe.hpp>
 #include <thrum/detail/os/posix/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
@@ -63,8 +62,6 @@ io_result write_at_once(handle fd, const void* from, std::size_t n) noexcept;
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
   return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
@@ -94,12 +91,12 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* p
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
                                                         std::size_t count) noexcept {
 #if defined(SYS_pwritev2)
-  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+  if (has_signal_free_write.get()) {
     const io_result result = transfer_with_flags(SYS_pwritev2, fd, parts, count, rwf_nosignal);
     if (result != cannot_tell) {
       return result;
     }
-    has_signal_free_write.store(false, relaxed);  // relaxed: a fact about the system
+    has_signal_free_write.set(false);
   }
 #endif
   return without_broken_pipe(
@@ -122,7 +119,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(handle fd, const void* 
                                                          std::size_t n) noexcept {
 #if defined(SYS_pwritev2)
   const piece part = piece_of(from, n);
-  if (has_signal_free_write.load(relaxed)) {  // relaxed: a fact about the system
+  if (has_signal_free_write.get()) {
     const io_result result =
         transfer_with_flags(SYS_pwritev2, fd, &part, 1, rwf_nowait | rwf_nosignal);
     if (result != cannot_tell) {

@@ -13,17 +13,17 @@
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/posix/handle.hpp>
 #include <thrum/detail/os/posix/process.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>
 
-#include <atomic>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Whether the system knows pidfds, as far as was seen.
-inline constinit std::atomic<bool> has_pidfd{true};
+inline constinit base::set_once<bool> has_pidfd{true};
 
 /// A pidfd, closed by exec.
 io_result open_process(std::int64_t pid) noexcept;
@@ -36,7 +36,6 @@ io_result wait_process(std::int64_t pid, handle pidfd, bool may_block, bool reap
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 
 #include <cerrno>
 
@@ -46,16 +45,14 @@ io_result wait_process(std::int64_t pid, handle pidfd, bool may_block, bool reap
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-using namespace base::orders;
-
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_process(std::int64_t pid) noexcept {
-  constexpr long number = 434;     // pidfd_open, the same on every processor
-  if (!has_pidfd.load(relaxed)) {  // relaxed: a fact about the system
+  constexpr long number = 434;  // pidfd_open, the same on every processor
+  if (!has_pidfd.get()) {
     return -ENOSYS;
   }
   const io_result result = result_of(::syscall(number, static_cast<::pid_t>(pid), 0U));
   if (result == -ENOSYS) {
-    has_pidfd.store(false, relaxed);  // relaxed: a fact about the system
+    has_pidfd.set(false);
   }
   return result;
 }

@@ -28,10 +28,10 @@
 #define THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -42,10 +42,10 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not
 /// all.
-inline constinit std::atomic<bool> wants_source_lines{true};
+inline constinit base::hint<bool> wants_source_lines{true};
 
 /// How long one report may wait for all of its lines.
-inline constinit std::atomic<std::int64_t> source_lines_patience_ns{2'000'000'000};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
 
 /// A tool that tells lines: a file, and whether it must be told to speak as addr2line does.
 struct line_tool {

@@ -12,12 +12,12 @@
 #ifndef THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
 #define THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
 
-#include <atomic>
 #include <climits>
 #include <cstdint>
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 
@@ -44,9 +44,7 @@ class thread_ref {
   void open() noexcept;
 
   /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
-  void close() noexcept {
-    tid_.store(0, relaxed);  // relaxed: a signal that is sent now finds out where it arrives
-  }
+  void close() noexcept { tid_.set(0); }
 
   /// Whether it is the calling thread's. A system call; for handlers, too.
   bool is_calling_thread() const noexcept;
@@ -55,7 +53,7 @@ class thread_ref {
   /// 300 ns.
   std::int64_t cpu_now() const noexcept {
     ::timespec t{};
-    const ::clockid_t clock = clock_.load(relaxed);  // relaxed: see open
+    const ::clockid_t clock = clock_.get();
     if (clock == unknown || ::clock_gettime(clock, &t) != 0) {
       return 0;
     }
@@ -75,8 +73,8 @@ class thread_ref {
 
  private:
   static constexpr ::clockid_t unknown = INT_MAX;
-  std::atomic<::clockid_t> clock_{unknown};
-  std::atomic<std::uint64_t> tid_{0};  // 0: no thread
+  base::hint<::clockid_t> clock_{unknown};
+  base::hint<std::uint64_t> tid_{0};  // 0: no thread
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -101,12 +99,12 @@ using namespace base::orders;
 THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
   ::clockid_t own{};
   const bool known = ::pthread_getcpuclockid(::pthread_self(), &own) == 0;
-  tid_.store(thread_id(), relaxed);              // relaxed: a number that needs nothing else
-  clock_.store(known ? own : unknown, relaxed);  // relaxed: a number that needs nothing else
+  tid_.set(thread_id());
+  clock_.set(known ? own : unknown);
 }
 
 THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
-  return tid_.load(relaxed) == thread_id();  // relaxed: this thread's own, or not this thread's
+  return tid_.get() == thread_id();
 }
 
 /// The text of a file that the system keeps for each thread, as much as `buffer` takes; empty where
@@ -125,7 +123,7 @@ THRUM_NOINLINE inline std::string_view about_thread(std::uint64_t thread, std::s
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
-  const std::uint64_t thread = tid_.load(relaxed);  // relaxed: a guess is enough
+  const std::uint64_t thread = tid_.get();
   if (thread == 0) {
     return thread_look::in_system;
   }
@@ -148,8 +146,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::naps() const noexcept {
   char buffer[256];
-  // relaxed: a guess is enough
-  const std::string_view call = about_thread(tid_.load(relaxed), "/syscall", buffer);
+  const std::string_view call = about_thread(tid_.get(), "/syscall", buffer);
   // The last is the second with 64 bits of seconds, on processors of 32 bits.
   constexpr long clock_nanosleep_time64 = sizeof(long) == 4 ? 407 : SYS_clock_nanosleep;
   for (const long number :
@@ -164,7 +161,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::naps() const noexcept {
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
-  const auto to = static_cast<::pid_t>(tid_.load(relaxed));  // relaxed: a guess is enough
+  const auto to = static_cast<::pid_t>(tid_.get());
   if (to == 0) {
     return false;
   }

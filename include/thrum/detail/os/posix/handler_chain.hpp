@@ -21,6 +21,7 @@
 #define THRUM_DETAIL_OS_POSIX_HANDLER_CHAIN_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_OS_POSIX
 
@@ -64,8 +65,8 @@ class handler_chain {
   void call(std::uint32_t depth, int number, ::siginfo_t* info, void* context) noexcept;
 
   link links_[most];
-  std::atomic<std::uint32_t> size_{0};
-  std::atomic<std::uint32_t> latest_{0};
+  base::one_writer<std::uint32_t> size_{0};
+  base::one_writer<std::uint32_t> latest_{0};
   visit visits_[most_threads];
 };
 
@@ -87,10 +88,10 @@ THRUM_OUT_OF_LINE void handler_chain::found(const struct ::sigaction& action) no
   const auto with_info = has_info ? action.sa_sigaction : nullptr;
   const auto plain = has_info ? nullptr : action.sa_handler;
   if (!has_info && (plain == SIG_DFL || plain == SIG_IGN)) {
-    size_.store(0, relaxed);  // relaxed: SIG_DFL or SIG_IGN wants no handler to be called
+    size_.set(0);
     return;
   }
-  const std::uint32_t size = size_.load(relaxed);  // relaxed: only we change it
+  const std::uint32_t size = size_.get();
   std::uint32_t at = 0;
   while (at != size &&
          (links_[at].with_info.load(relaxed) != with_info ||  // relaxed: only we change it
@@ -102,7 +103,7 @@ THRUM_OUT_OF_LINE void handler_chain::found(const struct ::sigaction& action) no
   }
   links_[at].with_info.store(with_info, relaxed);  // relaxed: published by size_
   links_[at].plain.store(plain, relaxed);          // relaxed: published by size_
-  latest_.store(at, relaxed);                      // relaxed: published by size_
+  latest_.set(at);
   // [hc.links >] release: the functions, to the handler.
   size_.store(at == size ? size + 1 : size, release);
 }
@@ -113,7 +114,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void handler_chain::pass_on(int number, ::sigin
   const auto thread = std::bit_cast<std::uintptr_t>(::pthread_self());
   visit* own = nullptr;
   for (visit& each : visits_) {
-    if (each.thread.load(relaxed) == thread) {  // relaxed: only ours is of use
+    if (each.thread.load(relaxed) == thread) {
       own = &each;
     }
   }
@@ -149,7 +150,7 @@ THRUM_OUT_OF_LINE void handler_chain::call(std::uint32_t depth, int number, ::si
     return;
   }
   // The latest, then the others from the last one on.
-  const std::uint32_t latest = latest_.load(relaxed);  // relaxed: acquired with size_
+  const std::uint32_t latest = latest_.get();
   std::uint32_t at = latest;
   if (depth != 0) {
     at = size - depth;

@@ -7,10 +7,10 @@
 #define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_OS_BSD || THRUM_OS_ANDROID
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,8 +18,8 @@
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Without effect, as the next one.
-inline constinit std::atomic<bool> wants_source_lines{true};
-inline constinit std::atomic<std::int64_t> source_lines_patience_ns{2'000'000'000};
+inline constinit base::hint<bool> wants_source_lines{true};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
 
 struct line_tool {
   std::string path;

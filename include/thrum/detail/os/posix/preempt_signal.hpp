@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_OS_POSIX
 
@@ -48,7 +49,7 @@ struct preempt_target {
   /// first begins is taken for another's, and passed on as a stray one; so see is_to_be_sent.
   std::atomic<bool> unmarked{false};
   /// How many were wanted while one was on its way.
-  std::atomic<std::uint32_t> repeated{0};
+  base::shared_figure<std::uint32_t> repeated{0};
 
   /// Called before a signal without a value is sent. False: one is on its way, and is as good. A foreign
   /// handler may have swallowed that one, so sometimes another is sent all the same.
@@ -56,8 +57,7 @@ struct preempt_target {
     constexpr std::uint32_t patience = 8;  // rounds of the monitor: fewer than make it unresponsive
     // [ps.unmarked >] release: what is asked of the thread; sees: the handler that takes the mark
     return !unmarked.exchange(true, std::memory_order_release) ||
-           // relaxed: a figure and no more
-           repeated.fetch_add(1, std::memory_order_relaxed) % patience == patience - 1;
+           repeated.add() % patience == patience - 1;
   }
 };
 

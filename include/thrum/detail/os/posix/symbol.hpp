@@ -86,7 +86,6 @@ void append_address(Message& text, const void* address) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/os/code_parts.hpp>
 #include <thrum/detail/os/posix/clock.hpp>
@@ -99,8 +98,6 @@ void append_address(Message& text, const void* address) noexcept {
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 inline std::string hexadecimal(std::uintptr_t n) {
   std::string digits;
@@ -234,8 +231,8 @@ THRUM_OUT_OF_LINE bool symbolizer::memory::ask(const line_tool& tool, const ::Dl
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void symbolizer::find_lines(std::vector<const void*> addresses) {
-  if (THRUM_ASAN || THRUM_TSAN ||           // which follow a thread, not one in two processes
-      !wants_source_lines.load(relaxed)) {  // relaxed: a setting that publishes nothing
+  if (THRUM_ASAN || THRUM_TSAN ||  // which follow a thread, not one in two processes
+      !wants_source_lines.get()) {
     return;
   }
   const line_tool tool = find_line_tool();
@@ -248,8 +245,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void symbolizer::find_lines(std::vector<const void*
                const void* const other = *static_cast<const void* const*>(b);
                return one < other ? -1 : one == other ? 0 : 1;
              });
-  // relaxed: a setting that publishes nothing
-  const std::int64_t deadline = now() + source_lines_patience_ns.load(relaxed);
+  const std::int64_t deadline = now() + source_lines_patience_ns.get();
   std::vector<const void*> of_file;  // what lies in one file lies together
   ::Dl_info about{};
   bool in_time = true;
@@ -270,7 +266,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void symbolizer::find_lines(std::vector<const void*
     }
   }
   if (!in_time) {
-    wants_source_lines.store(false, relaxed);  // relaxed: a setting that publishes nothing
+    wants_source_lines.set(false);
   }
 }
 

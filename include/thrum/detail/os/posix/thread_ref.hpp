@@ -13,6 +13,7 @@
 
 #if THRUM_OS_PORTABLE
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 #include <thrum/detail/os/sight_parts.hpp>
@@ -60,8 +61,8 @@ class thread_ref {
   class held;
 
   mutable std::atomic<bool> locked_{false};
-  std::atomic<bool> is_open_{false};
-  std::atomic<::pthread_t> handle_{};
+  base::under_lock<bool> is_open_{false};
+  base::under_lock<::pthread_t> handle_{};
   thread_sight sight_;
 };
 
@@ -96,29 +97,27 @@ class thread_ref::held {
 THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
   const ::pthread_t self = ::pthread_self();
   const held guard(*this);
-  handle_.store(self, relaxed);  // relaxed: as is_open_
+  handle_.set(self);
   sight_.open();
-  is_open_.store(true, relaxed);  // relaxed: under the lock, or asked by its own thread
+  is_open_.set(true);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::close() noexcept {
   const held guard(*this);
-  is_open_.store(false, relaxed);  // relaxed: under the lock, or asked by its own thread
+  is_open_.set(false);
   sight_.close();
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
-  return is_open_.load(relaxed) &&  // relaxed: this thread's own, or not this thread's
-         ::pthread_equal(handle_.load(relaxed), ::pthread_self()) != 0;  // relaxed: as is_open_
+  return is_open_.peek() && ::pthread_equal(handle_.peek(), ::pthread_self()) != 0;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
   const held guard(*this);
-  if (!is_open_.load(relaxed)) {  // relaxed: under the lock
+  if (!is_open_.get()) {
     return false;
   }
-  if (!target.is_to_be_sent() ||
-      ::pthread_kill(handle_.load(relaxed), preempt_signal) == 0) {  // relaxed: under the lock
+  if (!target.is_to_be_sent() || ::pthread_kill(handle_.get(), preempt_signal) == 0) {
     return true;
   }
   target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order

@@ -10,9 +10,9 @@
 
 #if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 
-#include <atomic>
 #include <cstdint>
 
 #include <time.h>
@@ -28,15 +28,14 @@ class clock_sight {
   thread_look look() const noexcept;
 
  private:
-  std::atomic<bool> is_open_{false};
-  std::atomic<bool> has_clock_{false};
-  std::atomic<::clockid_t> clock_{};
+  base::hint<bool> is_open_{false};
+  base::hint<bool> has_clock_{false};
+  base::hint<::clockid_t> clock_{};
 };
 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/posix/clock.hpp>
 
 #include <ctime>
@@ -45,33 +44,29 @@ class clock_sight {
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-using namespace base::orders;
-
 THRUM_NOINLINE THRUM_OUT_OF_LINE void clock_sight::open() noexcept {
   ::clockid_t clock{};
   const bool known = ::pthread_getcpuclockid(::pthread_self(), &clock) == 0;
-  clock_.store(clock, relaxed);      // relaxed: a number that needs nothing else
-  has_clock_.store(known, relaxed);  // relaxed: another thread's clock, for one look, does no harm
-  is_open_.store(true, relaxed);     // relaxed: a guess is enough
+  clock_.set(clock);
+  has_clock_.set(known);
+  is_open_.set(true);
 }
 
 THRUM_OUT_OF_LINE void clock_sight::close() noexcept {
-  is_open_.store(false, relaxed);    // relaxed: a guess is enough
-  has_clock_.store(false, relaxed);  // relaxed: the clock of a thread that has ended says nothing
+  is_open_.set(false);
+  has_clock_.set(false);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t clock_sight::cpu_now() const noexcept {
   ::timespec t{};
-  if (!has_clock_.load(relaxed) ||                       // relaxed: see open
-      ::clock_gettime(clock_.load(relaxed), &t) != 0) {  // relaxed: see open
+  if (!has_clock_.get() || ::clock_gettime(clock_.get(), &t) != 0) {
     return 0;
   }
   return std::int64_t{t.tv_sec} * nanoseconds_per_second + t.tv_nsec;
 }
 
 THRUM_OUT_OF_LINE thread_look clock_sight::look() const noexcept {
-  // relaxed: a guess is enough
-  return is_open_.load(relaxed) ? thread_look::unknown : thread_look::in_system;
+  return is_open_.get() ? thread_look::unknown : thread_look::in_system;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

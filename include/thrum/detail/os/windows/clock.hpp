@@ -24,25 +24,21 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/windows/api.hpp>
-
-#include <atomic>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-using namespace base::orders;
-
 /// How often the counter counts in a second; the system never changes it.
-inline constinit std::atomic<std::int64_t> counts_per_second{0};
+inline constinit base::set_once<std::int64_t> counts_per_second{0};
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t now() noexcept {
-  std::int64_t frequency = counts_per_second.load(relaxed);  // relaxed: a constant once set
+  std::int64_t frequency = counts_per_second.get();
   if (frequency == 0) [[unlikely]] {
     ::LARGE_INTEGER found;
     ::QueryPerformanceFrequency(&found);
     frequency = found.QuadPart;
-    counts_per_second.store(frequency, relaxed);  // relaxed: a constant once set
+    counts_per_second.set(frequency);
   }
   ::LARGE_INTEGER counted;
   ::QueryPerformanceCounter(&counted);

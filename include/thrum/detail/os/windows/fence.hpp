@@ -13,20 +13,16 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/full_fence.hpp>
 
-#include <atomic>
-
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 class thread_ref;
 
 // True where the system's call does what it says.
-inline constinit std::atomic<bool> flush_works{false};
+inline constinit base::set_once<bool> flush_works{false};
 
 /// Finds out. Every scheduler calls it at its start, before its threads (WF1); calling it again is
 /// harmless.
@@ -37,8 +33,7 @@ inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
 
 /// The frequent side: between its store and its load. Costs nothing where the system's call works.
 THRUM_INLINE void light_fence() noexcept {
-  // relaxed: decided before this thread existed (WF1)
-  if (flush_works.load(relaxed)) [[likely]] {
+  if (flush_works.get()) [[likely]] {
     asm volatile("" ::: "memory");  // keeps the compiler's order; heavy_fence does the rest
   } else {
     full_fence();
@@ -61,17 +56,15 @@ inline void heavy_fence_for(const thread_ref&) noexcept { flush_write_buffers();
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-using namespace base::orders;
-
 THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
   const ::HMODULE system = ::GetModuleHandleW(L"ntdll.dll");
   const bool works = system != nullptr && ::GetProcAddress(system, "wine_get_version") == nullptr;
-  flush_works.store(works, relaxed);  // relaxed: before the threads that read it (WF1)
+  flush_works.set(works);
   return works ? fence_kind::free_light_side : fence_kind::on_both_sides;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void flush_write_buffers() noexcept {
-  if (flush_works.load(relaxed)) {  // relaxed: decided before this thread existed (WF1)
+  if (flush_works.get()) {
     ::FlushProcessWriteBuffers();
   }
   full_fence();  // this side's own order, and where both sides pay, all of it

@@ -30,6 +30,7 @@
 
 #if THRUM_OS_WINDOWS
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/windows/handle.hpp>
 #include <thrum/detail/os/windows/message.hpp>
 #include <thrum/detail/os/windows/result.hpp>
@@ -120,7 +121,7 @@ struct pipe_table {
 
   ::SRWLOCK locks[rows] = {};
   end* first[rows] = {};
-  std::atomic<std::uint32_t> names{0};
+  base::shared_figure<std::uint32_t> names{0};
   /// Events for the calls that read, which need one for a moment.
   static constexpr std::size_t most_events = 16;
   std::atomic<::HANDLE> events[most_events] = {};
@@ -213,8 +214,7 @@ inline io_result open_named_pipe(handle (&fds)[2], ::DWORD reader_flags,
   ::LARGE_INTEGER time{};
   ::QueryPerformanceCounter(&time);
   wchar_t name[96];
-  // relaxed: only another number for each
-  const unsigned count = pipe_table::known().names.fetch_add(1, relaxed);
+  const unsigned count = pipe_table::known().names.add();
   std::swprintf(name, sizeof name / sizeof name[0], L"\\\\.\\pipe\\thrum-%lu-%u-%llx",
                 ::GetCurrentProcessId(), count, static_cast<unsigned long long>(time.QuadPart));
   const ::HANDLE reader = ::CreateNamedPipeW(

@@ -6,19 +6,19 @@
 #define THRUM_DETAIL_OS_WINDOWS_SOURCE_LINES_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_OS_WINDOWS
 
-#include <atomic>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// Whether reports are to name lines. Nothing reads it here.
-inline constinit std::atomic<bool> wants_source_lines{false};
+inline constinit base::hint<bool> wants_source_lines{false};
 
 /// How long one report may wait for all of its lines.
-inline constinit std::atomic<std::int64_t> source_lines_patience_ns{2'000'000'000};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
 
 }}}  // namespace thrum::THRUM_ABI::os
 

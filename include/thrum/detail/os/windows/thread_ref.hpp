@@ -21,6 +21,7 @@
 
 #if THRUM_OS_WINDOWS
 
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/windows/preempt_signal.hpp>
 
@@ -67,7 +68,7 @@ class thread_ref {
   class stopped;
 
   mutable std::atomic<bool> locked_{false};
-  std::atomic<unsigned long> number_{0};  // of the thread; 0: of none
+  base::under_lock<unsigned long> number_{0};  // of the thread; 0: of none
   void* handle_ = nullptr;
   const char* block_ = nullptr;  // what the system has of the thread (TEB)
   std::atomic<unsigned> uninterrupted_{0};
@@ -113,8 +114,7 @@ inline constinit std::atomic<bool> somebody_stops{false};
 class thread_ref::stopped {
  public:
   stopped(const thread_ref& ref, ::DWORD parts) noexcept : handle_(ref.handle_) {
-    // relaxed: under the reference's lock
-    if (ref.number_.load(relaxed) == 0) {
+    if (ref.number_.get() == 0) {
       return;
     }
     while (somebody_stops.exchange(true, acquire)) {  // [tr.stop <] acquire: it has let go
@@ -193,7 +193,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
     const held guard(*this);
     handle_ = own;
     block_ = own_thread_block();
-    number_.store(::GetCurrentThreadId(), relaxed);  // relaxed: under the lock, or its own thread
+    number_.set(::GetCurrentThreadId());
   }
   own_uninterrupted().set(&uninterrupted_);
 }
@@ -201,16 +201,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
 THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::close() noexcept {
   own_uninterrupted().set(nullptr);
   const held guard(*this);
-  // relaxed: under the lock, or asked by its own thread
-  if (number_.load(relaxed) != 0) {
-    number_.store(0, relaxed);  // relaxed: under the lock, or its own thread
+  if (number_.get() != 0) {
+    number_.set(0);
     ::CloseHandle(handle_);
   }
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
-  // relaxed: this thread's own, or not this thread's
-  return number_.load(relaxed) == ::GetCurrentThreadId();
+  return number_.peek() == ::GetCurrentThreadId();
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_ref::cpu_now() const noexcept {
@@ -220,9 +218,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_ref::cpu_now() const noexce
   ::FILETIME ended;
   ::FILETIME kernel;
   ::FILETIME user;
-  // relaxed: under the lock
-  if (number_.load(relaxed) == 0 ||
-      ::GetThreadTimes(handle_, &begun, &ended, &kernel, &user) == 0) {
+  if (number_.get() == 0 || ::GetThreadTimes(handle_, &begun, &ended, &kernel, &user) == 0) {
     return 0;
   }
   const auto ticks = [](const ::FILETIME& time) {

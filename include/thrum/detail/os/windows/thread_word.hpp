@@ -13,16 +13,13 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/windows/machine.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
 
 /// One of the words of the block, or null from then on; null at first.
 class thread_word_place {
@@ -30,7 +27,7 @@ class thread_word_place {
   constexpr thread_word_place() noexcept = default;
 
   void* get() const noexcept {
-    const std::uint32_t at = at_.load(relaxed);  // relaxed: a constant once set, of no data
+    const std::uint32_t at = at_.get();
     if (at == 0) {
       return nullptr;  // no thread has set it
     }
@@ -43,7 +40,7 @@ class thread_word_place {
   /// Where in the block. Ends the program if all words are taken.
   std::uint32_t place() noexcept;
 
-  std::atomic<std::uint32_t> at_{0};
+  base::set_once<std::uint32_t> at_{0};
 };
 
 /// Stands for a thread_local T* where that is declared with THRUM_THREAD_LOCAL, which is nothing here.
@@ -74,7 +71,7 @@ class thread_slot {
   std::uint32_t index() noexcept;
 
   void (*at_end_)(void*);
-  std::atomic<std::uint32_t> made_{0};  // one more than the system's number
+  base::set_once<std::uint32_t> made_{0};  // one more than the system's number
 };
 
 /// The calling thread's own, made when it is asked for first and destroyed at the thread's end. Not by
@@ -130,8 +127,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_word_place::place() noexcept {
   constexpr std::uint32_t first_in_block = 0x1480;
-  std::uint32_t known = at_.load(relaxed);  // relaxed: a constant once set, of no data
-  if (known != 0) {
+  if (const std::uint32_t known = at_.get(); known != 0) {
     return known;
   }
   const ::DWORD index = ::TlsAlloc();
@@ -141,18 +137,16 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_word_place::place() noexce
         "program");
   }
   const auto own = static_cast<std::uint32_t>(first_in_block + index * sizeof(void*));
-  // relaxed: a constant once set, of no data
-  if (at_.compare_exchange_strong(known, own, relaxed, relaxed)) {
-    return own;
+  const std::uint32_t first = at_.settle(own);
+  if (first != own) {
+    ::TlsFree(index);
   }
-  ::TlsFree(index);
-  return known;
+  return first;
 }
 
 /// The system's words of fibres: a fibre that the program makes has words of its own.
 THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_slot::index() noexcept {
-  std::uint32_t known = made_.load(relaxed);  // relaxed: a constant once set, of no data
-  if (known != 0) {
+  if (const std::uint32_t known = made_.get(); known != 0) {
     return known - 1;
   }
   const ::DWORD index = ::FlsAlloc(at_end_);
@@ -161,12 +155,11 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_slot::index() noexcept {
         "thread: the system has no fiber-local index left (FlsAlloc); allocate fewer in this "
         "program");
   }
-  // relaxed: a constant once set, of no data
-  if (made_.compare_exchange_strong(known, index + 1, relaxed, relaxed)) {
-    return index;
+  const std::uint32_t first = made_.settle(index + 1);
+  if (first != index + 1) {
+    ::FlsFree(index);
   }
-  ::FlsFree(index);
-  return known - 1;
+  return first - 1;
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_slot::get() noexcept {

@@ -100,11 +100,9 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
   }
   constexpr std::size_t helpers = 2;  // the monitor and the creator
   // Passive threads are counted before and after the threads; the smaller count is taken.
-  // relaxed: os::passive_thread_scope tells why
-  const unsigned passive_before = os::passive_threads.load(relaxed);
+  const unsigned passive_before = os::passive_threads.get();
   const std::size_t threads = os::count_threads();
-  // relaxed: os::passive_thread_scope tells why
-  const unsigned passive_after = os::passive_threads.load(relaxed);
+  const unsigned passive_after = os::passive_threads.get();
   const std::size_t ours = std::size_t{scheduler.ms.with_thread()} + helpers +
                            config.passive_threads + base::sanitizer_threads +
                            (passive_before < passive_after ? passive_before : passive_after);
