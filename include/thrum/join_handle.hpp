@@ -81,7 +81,7 @@ class join_protocol {
     point.object = &target;
     point.withdraw = &withdraw;
     target.join_lock.lock();
-    if (target.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
+    if (target.join.get() == join_state::done) {
       target.join_lock.unlock();
       return wake_cause::notified;
     }
@@ -93,10 +93,10 @@ class join_protocol {
   static bool detach(goroutine& g) noexcept {
     const section here;
     scoped guard(g.join_lock);
-    if (g.join.load(relaxed) == join_state::done) {  // relaxed: under the lock
+    if (g.join.get() == join_state::done) {
       return false;
     }
-    g.join.store(join_state::detached, relaxed);  // relaxed: under the lock
+    g.join.set(join_state::detached);
     return true;
   }
 
@@ -106,7 +106,7 @@ class join_protocol {
       const section here;
       machine* const m = here.m();
       if (m != nullptr && m->scheduler->pool == g.pool) [[likely]] {
-        g.join.store(join_state::none, relaxed);  // relaxed: the handle owns it alone
+        g.join.set(join_state::none);
         recycle(*m, g);
         return;
       }

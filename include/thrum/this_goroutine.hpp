@@ -40,7 +40,7 @@ inline void yield() {
 /// For loops that call nothing else of the library: yields if the time slice is over. One load and
 /// a branch if it is not; nothing on a foreign thread.
 inline void preemption_point() noexcept {
-  // relaxed: seen next time if missed. The P cannot be gone for good, and may be another one's.
+  // The P cannot be gone for good, and may be another one's.
   if (sched::is_preemption_asked()) [[unlikely]] {
     sched::section here;
     sched::preemption_point(here);

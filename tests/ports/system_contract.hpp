@@ -27,6 +27,7 @@
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -72,11 +72,13 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// A figure for reports costs nothing here.
 template <class T>
-struct figure {
+struct cheap_figure {
   T value{};
   T load(std::memory_order) const { return value; }
   void store(T to, std::memory_order) { value = to; }
   T get() const { return value; }
+  T peek() const { return value; }
+  void set(T to) { value = to; }
   void add(T n = 1) { value += n; }
   void take(T n = 1) { value -= n; }
 };
@@ -93,8 +95,8 @@ enum g_flag : std::uint8_t { g_background = 1, g_bound = 2, g_on_host = 4, g_out
 struct goroutine : netpoll::ready_node {
   goroutine* queue_next = nullptr;
   goroutine* queue_ahead = nullptr;
-  figure<g_status> status;
-  figure<void*> sp;
+  cheap_figure<g_status> status;
+  cheap_figure<void*> sp;
   runtime_scheduler* scheduler = nullptr;
   machine* bound = nullptr;
   std::uint32_t passed_over = 0;
@@ -119,15 +121,15 @@ struct alignas(base::cache_line_size) processor {
     base::intrusive_queue<goroutine> take_all() noexcept { return {}; }
   } free_gs;  // none is kept
   struct {
-    figure<std::uint64_t> created, finished, switches, steals, timers;
+    cheap_figure<std::uint64_t> created, finished, switches, steals, timers;
   } counts;
-  figure<std::uint32_t> schedule_tick;
+  cheap_figure<std::uint32_t> schedule_tick;
 
   // -- anyone writes --
-  alignas(base::cache_line_size) atomic<std::uint32_t> attention{0};
-  atomic<std::uint32_t> wake_credit{traits::wake_credit};
-  atomic<p_status> status{p_status::idle};
-  atomic<machine*> m{nullptr};
+  alignas(base::cache_line_size) hint<std::uint32_t> attention{0};
+  hint<std::uint32_t> wake_credit{traits::wake_credit};
+  one_writer<p_status> status{p_status::idle};
+  one_writer<machine*> m{nullptr};
   processor* idle_next = nullptr;
 
   run_queue<goroutine, traits> queue;

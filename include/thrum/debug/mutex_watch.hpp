@@ -107,8 +107,7 @@ inline void report_held_locks(goroutine_id id, std::string_view name) {
 
 /// Registers at the start of the program.
 inline const bool watches_mutexes = [] {
-  // relaxed: a constant once set
-  sched::observe_park.store(&report_held_locks, std::memory_order_relaxed);
+  sched::observe_park.set(&report_held_locks);
   return true;
 }();
 

@@ -71,12 +71,11 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   s.spinning = scheduler.idle.spinning();
   s.global_queue = scheduler.global.size();
   s.background_queue = scheduler.background.size();
-  // relaxed: a figure for reports
-  s.hand_offs = scheduler.hand_offs.load(relaxed);
-  s.signals = scheduler.taken.signals.load(relaxed);              // relaxed: a figure for reports
-  s.exchanges = scheduler.taken.exchanges.load(relaxed);          // relaxed: a figure for reports
-  s.retakes = scheduler.taken.retakes.load(relaxed);              // relaxed: a figure for reports
-  s.stopped_without_p = scheduler.taken.without_p.load(relaxed);  // relaxed: a figure for reports
+  s.hand_offs = scheduler.hand_offs.get();
+  s.signals = scheduler.taken.signals.get();
+  s.exchanges = scheduler.taken.exchanges.get();
+  s.retakes = scheduler.taken.retakes.get();
+  s.stopped_without_p = scheduler.taken.without_p.get();
   {
     const sched::section here;
     s.stack_bytes = scheduler.pool->reserved_bytes();
@@ -99,13 +98,13 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   s.created += scheduler.created_elsewhere();
   s.goroutines = s.created - s.finished;
   scheduler.pool->for_each([&](sched::goroutine& g) {
-    switch (g.status.load(relaxed)) {  // relaxed: a figure for reports
+    switch (g.status.peek()) {
       case sched::g_status::runnable: ++s.runnable; break;
       case sched::g_status::running:
       case sched::g_status::preempted: ++s.running; break;
       case sched::g_status::waiting:
         ++s.waiting;
-        if (sched::is_polled(g.reason.load(relaxed))) {  // relaxed: a figure for reports
+        if (sched::is_polled(g.reason.peek())) {
           ++s.polled_descriptors;
         }
         break;

@@ -50,11 +50,8 @@ inline constexpr std::uint32_t served_at_edges = sched::attention_preempt | sche
 THRUM_NOINLINE THRUM_NO_COVERAGE inline bool must_stop_here() noexcept {
   asm volatile("");
   const sched::machine* const m = sched::current_slot::value;
-  // relaxed: only this thread writes it
-  return m != nullptr && m->inside.load(std::memory_order_relaxed) == 0 && m->g != nullptr &&
-         m->p != nullptr &&
-         // relaxed: seen at the next edge
-         (m->p->attention.load(std::memory_order_relaxed) & served_at_edges) != 0;
+  return m != nullptr && m->inside.get() == 0 && m->g != nullptr && m->p != nullptr &&
+         (m->p->attention.get() & served_at_edges) != 0;
 }
 
 THRUM_NOINLINE THRUM_NO_COVERAGE inline void stop_at_edge() noexcept {

@@ -203,8 +203,7 @@ THRUM_OUT_OF_LINE void ready_signal::watch::end() noexcept {
 THRUM_OUT_OF_LINE void ready_signal::watch::tell_channel(sched::callback_point& self) noexcept {
   using namespace base::orders;
   auto& own = static_cast<watch&>(self);
-  // relaxed: written before it was told
-  if (own.cause.load(relaxed) == sched::wake_cause::closed) {
+  if (own.cause.get() == sched::wake_cause::closed) {
     own.to_->close();
   } else {
     own.to_->change_clock([&] { own.to_->when = sched::traits::now(); });

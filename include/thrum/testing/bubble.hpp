@@ -206,8 +206,7 @@ THRUM_OUT_OF_LINE std::int64_t now_here() noexcept {
   if (m == nullptr || !m->scheduler->clock.is_virtual()) {
     return os::now();
   }
-  return m->scheduler->clock.own().now.load(
-      std::memory_order_relaxed);  // relaxed: nothing runs then
+  return m->scheduler->clock.own().now.get();
 }
 
 THRUM_OUT_OF_LINE bool commit_until_quiet(machine& m, goroutine& g, void*) noexcept {
@@ -276,13 +275,11 @@ class seed_teller {
 class first_scope {
  public:
   explicit first_scope(virtual_clock& clock) noexcept : clock_(clock) {
-    clock_.has_begun.store(true, base::orders::relaxed);  // relaxed: the lock orders it
+    clock_.has_begun.set(true);
   }
   first_scope(const first_scope&) = delete;
   first_scope& operator=(const first_scope&) = delete;
-  ~first_scope() {
-    clock_.has_returned.store(true, base::orders::relaxed);  // relaxed: the lock orders it
-  }
+  ~first_scope() { clock_.has_returned.set(true); }
 
  private:
   virtual_clock& clock_;
@@ -291,9 +288,9 @@ class first_scope {
 THRUM_OUT_OF_LINE void run_bubble(const testing::bubble_options& how, void (*call)(void* f),
                                   void* f) {
   using state = virtual_clock::state;
-  traits::virtual_now().store(&now_here, relaxed);  // relaxed: always the same value
+  traits::virtual_now().set(&now_here);
   virtual_clock clock;
-  clock.now.store(os::now(), relaxed);  // relaxed: no other thread knows it yet
+  clock.now.set(os::now());
   clock.seed = how.seed ? *how.seed : choose_seed();
   options settings = how.runtime;
   settings.procs = settings.procs == 0 ? 1 : settings.procs;
@@ -303,8 +300,8 @@ THRUM_OUT_OF_LINE void run_bubble(const testing::bubble_options& how, void (*cal
     call(f);
   });
   blocking([&] { clock.settled.sleep(); });
-  if (clock.outcome.load(relaxed) == state::deadlocked) {    // relaxed: the note has been set
-    const bool returned = clock.has_returned.load(relaxed);  // relaxed: the note has been set
+  if (clock.outcome.get() == state::deadlocked) {
+    const bool returned = clock.has_returned.get();
     const std::string left = inside.describe_goroutines();
     if (!first.done()) {
       first.detach();

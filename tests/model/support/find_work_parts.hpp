@@ -85,6 +85,8 @@ struct figure {
   T fetch_or(T bits, std::memory_order) { return std::exchange(value, value | bits); }
   T fetch_and(T bits, std::memory_order) { return std::exchange(value, value & bits); }
   T get() const { return value; }
+  T peek() const { return value; }
+  void set(T to) { value = to; }
   void add(T n = 1) { value += n; }
   void take(T n = 1) { value -= n; }
 };
@@ -98,9 +100,6 @@ using goroutine_id = std::uint64_t;
 }}  // namespace thrum::THRUM_ABI
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-template <class T>
-using figure = model::finding::figure<T>;
 
 class runtime_scheduler;
 struct host_thread;
@@ -178,6 +177,7 @@ class attention_word {
   using word = std::uint32_t;
 
   word load(std::memory_order how) { return model::finding::procs_change ? asked().load(how) : 0; }
+  word get() { return load(std::memory_order_relaxed); }
   word exchange(word to, std::memory_order how) {
     return model::finding::procs_change ? asked().exchange(to, how) : 0;
   }
@@ -215,7 +215,7 @@ struct processor {
   struct {
     model::finding::figure<std::uint64_t> created, finished, switches, steals, timers;
   } counts;
-  atomic<p_status> status{p_status::idle};
+  one_writer<p_status> status{p_status::idle};
   processor* idle_next = nullptr;
   one_place_queue queue;
   timer_heap<traits> timers;

@@ -101,6 +101,8 @@ inline constexpr std::string_view figures[] = {
     "put_m_locked", "take_m_locked", "idle_ms", "forget_least_ms_locked",
     // how many searchers are enough: one or two, and either is right
     "allow_locked", "at_a_time",
+    // what base/relaxed.hpp's types say
+    "get", "set", "peek", "add", "take",
     // for the owner's goodbye, and the monitor, of which there is none
     "enter", "leave", "wake_for",
     // under the heap's lock

@@ -70,6 +70,7 @@ struct hint {
   T load(std::memory_order) const { return T{}; }
   void store(T, std::memory_order) {}
   T get() const { return T{}; }
+  void set(T) {}
   void add() {}
 };
 
@@ -96,7 +97,7 @@ struct processor;
 class runtime_scheduler;
 
 struct goroutine {
-  atomic<g_status> status{g_status::running};
+  one_writer<g_status> status{g_status::running};
   machine* bound = nullptr;
   unsigned thread_locks = 0;
   std::int64_t ran_ns = 0;
@@ -107,9 +108,9 @@ struct goroutine {
 };
 
 struct processor {
-  atomic<p_status> status{p_status::running};
-  atomic<machine*> m{nullptr};
-  atomic<std::uint32_t> attention{0};
+  one_writer<p_status> status{p_status::running};
+  one_writer<machine*> m{nullptr};
+  hint<std::uint32_t> attention{0};
   struct {
     std::size_t size() const { return 0; }
     std::int64_t earliest() const { return 0; }
@@ -133,7 +134,7 @@ struct processor {
 machine& answer_monitor(machine& m) noexcept;
 
 struct machine {
-  atomic<std::uint32_t> inside{1};
+  one_writer<std::uint32_t> inside{1};
   atomic<retake_state> retake{retake_state::none};
   machine& (*answer_monitor)(machine&) noexcept = &sched::answer_monitor;
   model::retaking::watched_pointer<goroutine> g;

@@ -34,8 +34,7 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
     sched::walk_interrupted(g.bound->interruption.context, sched::stack_of(g), out);
     return;
   }
-  // relaxed: it is parked
-  sched::walk_parked(g.sp.load(relaxed), sched::stack_of(g), out);
+  sched::walk_parked(g.sp.get(), sched::stack_of(g), out);
 }
 
 /// Whether a function belongs to the inside of the library, which says nothing to its user.

@@ -109,9 +109,8 @@ THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::g
   record.started_at = g.started_at;
   record.is_locked = g.thread_locks != 0;
   if (status == sched::g_status::waiting) {
-    record.reason = g.reason.load(relaxed);  // relaxed: only for display
-    // relaxed: only for display
-    record.waiting_ms = waited_ms(now_ms, g.parked_ms.load(relaxed));
+    record.reason = g.reason.peek();
+    record.waiting_ms = waited_ms(now_ms, g.parked_ms.get());
   }
   return true;
 }

@@ -65,12 +65,10 @@ inline std::uint32_t queued(const sched::processor& p) noexcept {
 
 THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
-  // relaxed: figures for reports
-  line.append(": status=").append(static_cast<unsigned>(p.status.load(relaxed)));
+  line.append(": status=").append(static_cast<unsigned>(p.status.peek()));
   line.append(" schedtick=").append(p.schedule_tick.get());
   line.append(" syscalltick=").append(p.syscall_tick.get());
-  // relaxed: a figure for reports
-  append_id(line, " m=", p.m.load(relaxed), &sched::machine::id);
+  append_id(line, " m=", p.m.peek(), &sched::machine::id);
   line.append(" runqsize=").append(queued(p));
   line.append(" gfreecnt=").append(p.free_gs.size());
   line.append(" timerslen=").append(p.timers.size()).append("\n");
@@ -79,15 +77,13 @@ THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) 
 THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& scheduler,
                                    const sched::machine& m) noexcept {
   const sched::processor* held = nullptr;
-  scheduler.for_each_p([&](const sched::processor& p) {
-    held = p.m.load(relaxed) == &m ? &p : held;  // relaxed: a figure for reports
-  });
+  scheduler.for_each_p([&](const sched::processor& p) { held = p.m.peek() == &m ? &p : held; });
   const sched::goroutine* const g = m.g;
   line.append("  M").append(m.id).append(":");
   append_id(line, " p=", held, &sched::processor::id);
   append_id(line, " curg=", g, &sched::goroutine::id);
   line.append(" mallocing=0 throwing=0 preemptoff= locks=");
-  line.append(m.inside.load(relaxed));  // relaxed: a figure for reports
+  line.append(m.inside.peek());
   line.append(" dying=0 spinning=").append(describe(m.spinning));
   line.append(" blocked=").append(describe(held == nullptr));
   const sched::goroutine* const locked = m.locked_g;
@@ -97,11 +93,11 @@ THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& s
 
 THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
                                    const sched::machine* on) noexcept {
-  const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure for reports
+  const sched::g_status status = g.status.peek();
   line.append("  G").append(g.id).append(": status=").append(static_cast<unsigned>(status));
   line.append("(");
   if (status == sched::g_status::waiting) {
-    line.append(sched::describe(g.reason.load(relaxed)));  // relaxed: a figure for reports
+    line.append(sched::describe(g.reason.peek()));
   }
   line.append(")");
   append_id(line, " m=", on, &sched::machine::id);
@@ -168,7 +164,7 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
     flush(line);
   }
   scheduler.pool->for_each([&](sched::goroutine& g) {
-    const sched::g_status status = g.status.load(relaxed);  // relaxed: a figure for reports
+    const sched::g_status status = g.status.peek();
     if (status == sched::g_status::idle || status == sched::g_status::dead) {
       return;
     }

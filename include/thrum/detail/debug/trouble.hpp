@@ -105,13 +105,12 @@ class trouble_detector {
     }
     processor& seen = processors_[p.id];
     const std::uint32_t tick = p.schedule_tick.get();  // compared with the last one
-    // relaxed: a guess is enough
-    const bool running = p.status.load(relaxed) == sched::p_status::running;
+    const bool running = p.status.peek() == sched::p_status::running;
     if (!running || tick != seen.tick || (p.queue.empty() && scheduler.global.empty())) {
       seen = {tick, now, false};
       return;
     }
-    const sched::machine* const m = p.m.load(relaxed);  // relaxed: a guess is enough
+    const sched::machine* const m = p.m.peek();
     const sched::goroutine* const g = m != nullptr ? m->g : nullptr;
     goroutine_record record;
     if (now - seen.since >= kept_ns_ && !seen.reported && g != nullptr &&

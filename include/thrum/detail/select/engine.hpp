@@ -344,7 +344,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection_state& w
     reason = frame.operations[i]->polled ? wait_reason::select_ready : reason;
   }
   const wake_cause cause = sched::wait(here, waiting.self, locks, {reason, true, deadline});
-  waiting.self.cause.store(cause, relaxed);  // relaxed: no other thread looks any more
+  waiting.self.cause.set(cause);
   // relaxed: it has been won, and nothing changes it
   wait_point* const winner = waiting.winner.load(relaxed);
   for (std::size_t i = 0; i < frame.n; ++i) {
@@ -405,7 +405,7 @@ THRUM_OUT_OF_LINE select_outcome run_select(const select_frame& frame, bool may_
     wait_point* const winner =
         wait_for_any(here, waiting, frame, locks, due < deadline ? due : deadline);
     if (winner != &waiting.self) {
-      const wake_cause cause = winner->cause.load(relaxed);  // relaxed: we were woken for it
+      const wake_cause cause = winner->cause.get();
       if (cause == wake_cause::retry) {
         continue;
       }
@@ -413,8 +413,7 @@ THRUM_OUT_OF_LINE select_outcome run_select(const select_frame& frame, bool may_
       frame.operations[index]->closed = cause == wake_cause::closed;
       return {kind::chosen, index};
     }
-    // relaxed: written before we were woken
-    if (waiting.self.cause.load(relaxed) == wake_cause::cancelled) {
+    if (waiting.self.cause.get() == wake_cause::cancelled) {
       return {kind::cancelled};
     }
     if (deadline < due) {  // else the clock comes first, however late we run

@@ -130,8 +130,7 @@ struct end_signal {
       {
         const section here;
         const scoped guard(target_->join_lock);
-        // relaxed: under the lock
-        is_done = target_->join.load(relaxed) == join_state::done;
+        is_done = target_->join.get() == join_state::done;
         if (!is_done) {
           before_ = static_cast<watch*>(target_->joiner);
           target_->joiner = this;

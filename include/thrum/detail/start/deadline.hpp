@@ -130,8 +130,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace time_detail {
 THRUM_OUT_OF_LINE std::int64_t time_now() noexcept { return traits::now(); }
 
 THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
-  // relaxed: a constant once set
-  if (traits::virtual_now().load(std::memory_order_relaxed) == nullptr) {
+  if (traits::virtual_now().get() == nullptr) {
     return false;
   }
   const auto* const m = current_m();

@@ -235,8 +235,7 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
 }
 
 THRUM_OUT_OF_LINE runtime::~runtime() {
-  // relaxed: set when there was one thread
-  const bool is_copy = scheduler_->is_copy.load(std::memory_order_relaxed);
+  const bool is_copy = scheduler_->is_copy.get();
   if ((current() == this || is_copy) && sched::process_exit::is_mine()) {
     // One of its goroutines has called exit(), which destroys it; or its threads are in another
     // process. The end is near.
@@ -306,8 +305,7 @@ class runtime::host_use {
  public:
   host_use(runtime& own, const char* operation) {
     sched::runtime_scheduler& scheduler = *own.scheduler_;
-    if (scheduler.is_copy.load(
-            std::memory_order_relaxed)) {  // relaxed: set when there was one thread
+    if (scheduler.is_copy.get()) {
       sched::refuse_after_fork();
     }
     if (sched::current_m() != nullptr) {

@@ -89,7 +89,7 @@ constexpr std::uint8_t initial_flags(thrum::priority urgency) noexcept {
 struct alignas(base::cache_line_size) goroutine_head {
   // -- the saved context: owned by the M that runs the G; while it is parked, it has no owner. The switch
   // writes `sp`; a P that is about to run the G after next peeks at it to fetch the stack.
-  atomic<void*> sp{nullptr};
+  one_writer<void*> sp{nullptr};
   os::exception_state exceptions{};
 
   // -- owner: the queue that it stands in --
@@ -98,8 +98,8 @@ struct alignas(base::cache_line_size) goroutine_head {
   goroutine* queue_ahead = nullptr;
 
   // -- written by the M that runs it or readies it; read by anyone for display --
-  atomic<g_status> status{g_status::idle};
-  atomic<wait_reason> reason{wait_reason::none};
+  one_writer<g_status> status{g_status::idle};
+  one_writer<wait_reason> reason{wait_reason::none};
 
   // -- owner: the goroutine itself --
   /// It is to end: each further cancellable wait ends it again.
@@ -112,11 +112,11 @@ struct alignas(base::cache_line_size) goroutine_head {
   std::uint8_t flags = 0;       // of g_flag
   std::uint8_t size_class = 0;  // constant once carved: log2 of the slot's bytes
   /// What stands between it and its join handle.
-  atomic<join_state> join{join_state::none};
+  under_lock<join_state> join{join_state::none};
   std::uint32_t uncancellable = 0;  // owner, too: how many of that name live on its stack
 
   /// When it was parked last, by runtime_scheduler::coarse_ms. Written and read as status.
-  atomic<std::uint32_t> parked_ms{0};
+  hint<std::uint32_t> parked_ms{0};
 
   runtime_scheduler* scheduler = nullptr;
 

@@ -114,14 +114,12 @@ class waker_count {
 class process_exit_state {
  public:
   /// Whether the exit has begun: the functions that upper layers gave the scheduler to call may be gone.
-  bool has_begun() const noexcept {
-    return has_begun_.load(relaxed);  // relaxed: seen in time
-  }
+  bool has_begun() const noexcept { return has_begun_.get(); }
 
  private:
   friend class process_exit;
 
-  atomic<bool> has_begun_{false};
+  hint<bool> has_begun_{false};
   // -- the monitor only: CPU time of the thread that exits --
   struct {
     std::int64_t cpu = 0;

@@ -74,7 +74,7 @@ struct alignas(base::cache_line_size) machine {
 
   // -- [m.inside] this thread and its signal handler; the monitor behind a heavy fence --
   /// 1 while the thread runs code of the scheduler: its P may not be taken then. See section.hpp.
-  atomic<std::uint32_t> inside{1};  // SC3: it begins on g0
+  one_writer<std::uint32_t> inside{1};  // SC3: it begins on g0
   atomic<retake_state> retake{retake_state::none};
 
   // -- this thread only --

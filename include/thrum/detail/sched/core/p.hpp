@@ -66,22 +66,22 @@ struct alignas(base::cache_line_size) processor {
   atomic<std::int64_t> resumed_at{0};
 
   // -- anyone writes, the holder clears --
-  atomic<std::uint32_t> attention{0};
+  hint<std::uint32_t> attention{0};
   /// Wake-ups of an idle P that hand-offs through runnext may still cause. Each one costs a
   /// credit; a thief that found such a goroutine, or the monitor that saw one wait, restores all.
   /// So a pair that passes the processor back and forth soon stops calling for help it cannot use,
   /// while a producer whose consumers run elsewhere keeps calling.
-  atomic<std::uint32_t> wake_credit{traits::wake_credit};
+  hint<std::uint32_t> wake_credit{traits::wake_credit};
 
   // -- the monitor writes, the holder reads --
   /// How long the slice had lasted when the monitor last asked for preemption.
-  atomic<std::int64_t> slice_ran_ns{0};
+  one_writer<std::int64_t> slice_ran_ns{0};
   /// And which slice it was: by the time the request is seen, another one may have begun.
-  atomic<std::uint32_t> asked_tick{0};
+  one_writer<std::uint32_t> asked_tick{0};
 
   // -- [p.status] see p_status --
-  atomic<p_status> status{p_status::idle};
-  atomic<machine*> m{nullptr};
+  one_writer<p_status> status{p_status::idle};
+  one_writer<machine*> m{nullptr};
 
   /// The freeze in which the holder waits or has waited last: see freeze.hpp.
   atomic<std::uint32_t> frozen_in{0};

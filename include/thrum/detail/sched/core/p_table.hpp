@@ -69,7 +69,7 @@ class p_table {
       if (fresh == nullptr) {
         return os::no_memory;
       }
-      fresh->status.store(p_status::dead, relaxed);  // relaxed: published by the next line
+      fresh->status.set(p_status::dead);
       places_[i] = fresh;
       // [s.ps >] release: the P, to each walk over all of them.
       made_.store(i + 1, release);
@@ -135,8 +135,8 @@ class p_table {
   void forget_dead_locked() noexcept {
     const unsigned before = live();
     unsigned n = before;
-    // relaxed: the lock orders it. A dead P may keep its timers: see discards_timers
-    while (n > wanted() && places_[n - 1]->status.load(relaxed) == p_status::dead &&
+    // A dead P may keep its timers: see discards_timers
+    while (n > wanted() && places_[n - 1]->status.get() == p_status::dead &&
            places_[n - 1]->timers.size() == 0) {
       --n;
     }

@@ -52,8 +52,8 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
       // [p.attention <>] acq_rel: takes the request back; the holder has not yet seen it if it is
       // set.
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
-      if (p.status.load(relaxed) == p_status::dead) {  // relaxed: dies only under this lock
-        p.status.store(p_status::idle, relaxed);       // relaxed: published by the lock
+      if (p.status.get() == p_status::dead) {
+        p.status.set(p_status::idle);
         idle.put_p_locked(p);
       }
     }

@@ -181,25 +181,25 @@ class runtime_scheduler {
   /// Set before open().
   runtime_clock clock;
   /// Milliseconds since started_at, as of the monitor's last round.
-  atomic<std::uint32_t> coarse_ms{0};
+  hint<std::uint32_t> coarse_ms{0};
   monitor_sleep monitor;
-  atomic<bool> closing{false};
+  under_lock<bool> closing{false};
   endings ending;
   /// Ps taken back from system calls that lasted.
-  atomic<std::uint64_t> hand_offs{0};
+  shared_figure<std::uint64_t> hand_offs{0};
   /// How Ps were taken from goroutines that ran on them; see preempt.hpp.
   struct {
-    atomic<std::uint64_t> signals{0};    // sent
-    atomic<std::uint64_t> exchanges{0};  // of them: the P went to another handler
-    atomic<std::uint64_t> retakes{0};    // Ps taken from threads that block
-    atomic<std::uint64_t> without_p{0};  // threads stopped that computed without a P
-    atomic<std::uint32_t> blocked{0};    // threads whose P was taken in a call that has not ended
+    shared_figure<std::uint64_t> signals{0};    // sent
+    shared_figure<std::uint64_t> exchanges{0};  // of them: the P went to another handler
+    shared_figure<std::uint64_t> retakes{0};    // Ps taken from threads that block
+    shared_figure<std::uint64_t> without_p{0};  // threads stopped that computed without a P
+    atomic<std::uint32_t> blocked{0};  // threads whose P was taken in a call that has not ended
   } taken;
   waker_count wakers;
   freeze_state freeze;
   process_exit_state exit_of_process;
   /// This is the memory of a child process: there are no threads.
-  std::atomic<bool> is_copy{false};
+  base::set_once<bool> is_copy{false};
   registration registered;
   /// More threads than are to stay are idle, and the creator knows. Under the lock.
   bool has_idle_threads = false;
@@ -226,7 +226,7 @@ class runtime_scheduler {
   const scheduler_config config_;
   const upcall_table upcalls_;
   atomic<std::uint64_t> created_elsewhere_{0};
-  atomic<goroutine_id> next_id_{1};
+  shared_figure<goroutine_id> next_id_{1};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

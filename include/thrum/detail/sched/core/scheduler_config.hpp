@@ -20,8 +20,8 @@ using namespace base::orders;
 
 /// For how long a stack, or a thread, must have been of no use before it goes back to the system.
 /// Tests shorten them, before they make a runtime.
-inline constinit std::atomic<std::int64_t> default_stack_idle_ns{1'000'000'000};
-inline constinit std::atomic<std::int64_t> default_thread_idle_ns{10'000'000'000};
+inline constinit base::set_once<std::int64_t> default_stack_idle_ns{1'000'000'000};
+inline constinit base::set_once<std::int64_t> default_thread_idle_ns{10'000'000'000};
 
 class host_bell;
 
@@ -31,10 +31,8 @@ struct scheduler_config {
   memory_hooks memory{};
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
-  // relaxed: a constant once set
-  std::int64_t stack_idle_ns = default_stack_idle_ns.load(relaxed);
-  // relaxed: a constant once set
-  std::int64_t thread_idle_ns = default_thread_idle_ns.load(relaxed);
+  std::int64_t stack_idle_ns = default_stack_idle_ns.get();
+  std::int64_t thread_idle_ns = default_thread_idle_ns.get();
   bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
   bool interrupts = true;  // ... and from those that compute, by a signal
   /// Called on each M's thread as its first and its last act.

@@ -112,8 +112,8 @@ THRUM_COLD inline void runtime_scheduler::begin_moment(machine& m, processor& p)
 inline void runtime_scheduler::acquire_p(machine& m, processor& p) noexcept {
   THRUM_ASSERT(m_has_no_p_yet, m.p == nullptr);
   m.p = &p;
-  p.m.store(&m, relaxed);  // relaxed: for the monitor's display
-  p.schedule_tick.add();   // what runs now does not inherit a slice from before
+  p.m.set(&m);
+  p.schedule_tick.add();  // what runs now does not inherit a slice from before
   if (clock.is_virtual()) [[unlikely]] {
     begin_moment(m, p);
   }
@@ -124,7 +124,7 @@ inline void runtime_scheduler::acquire_p(machine& m, processor& p) noexcept {
 inline processor& runtime_scheduler::release_p(machine& m) noexcept {
   processor& p = *m.p;
   m.p = nullptr;
-  p.m.store(nullptr, relaxed);  // relaxed: for the monitor's display
+  p.m.set(nullptr);
   // [p.status >] release: as in acquire_p.
   p.status.store(p_status::idle, release);
   return p;
@@ -210,7 +210,7 @@ inline std::uint64_t runtime_scheduler::created_elsewhere() const noexcept {
 }
 
 inline void runtime_scheduler::count_created_elsewhere() noexcept {
-  if (is_copy.load(relaxed)) [[unlikely]] {  // relaxed: set when there was one thread
+  if (is_copy.get()) [[unlikely]] {
     refuse_after_fork();
   }
   // [s.count =] seq_cst: counted before the goroutine can end.
@@ -223,9 +223,7 @@ inline void runtime_scheduler::take_back_announcement() noexcept {
   ending.tell_drained();  // the goroutine may have ended before, and not been the last
 }
 
-inline goroutine_id runtime_scheduler::take_ids(goroutine_id n) noexcept {
-  return next_id_.fetch_add(n, relaxed);  // relaxed: uniqueness is all that is asked
-}
+inline goroutine_id runtime_scheduler::take_ids(goroutine_id n) noexcept { return next_id_.add(n); }
 
 inline std::uint64_t runtime_scheduler::seed(std::uint64_t number) noexcept {
   return static_cast<std::uint64_t>(traits::now()) * 0x9E3779B97F4A7C15U + number;

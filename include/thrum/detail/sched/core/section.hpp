@@ -66,8 +66,8 @@ THRUM_INLINE void leave_scheduler(machine& m) noexcept {
 /// no thread wants the P. Makes no call: a caller whose other calls are its last steps saves no
 /// register, a quarter of the instructions of a send to a channel that has room.
 THRUM_INLINE bool enter_scheduler_at_once(machine* m) noexcept {
-  // SC3: on g0 as well. relaxed: only this thread writes it
-  if (m == nullptr || m->inside.load(relaxed) != 0) {
+  // SC3: on g0 as well.
+  if (m == nullptr || m->inside.get() != 0) {
     return false;
   }
   m->inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]
@@ -89,7 +89,7 @@ class [[nodiscard]] section {
     }
     if (on_->g == nullptr) {
       on_ = nullptr;
-    } else if (on_->inside.load(relaxed) == 0) {  // relaxed: only this thread writes it
+    } else if (on_->inside.get() == 0) {
       outermost_ = true;
       on_ = &enter_scheduler(*on_);
     }
@@ -173,8 +173,7 @@ class [[nodiscard]] section {
 /// SC1, for the assertion in the locks.
 inline bool is_lock_allowed() noexcept {
   const machine* const m = current_m();
-  return m == nullptr || m->g == nullptr || m->p == nullptr ||
-         m->inside.load(relaxed) != 0;  // relaxed: only this thread writes it
+  return m == nullptr || m->g == nullptr || m->p == nullptr || m->inside.get() != 0;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

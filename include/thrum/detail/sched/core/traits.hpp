@@ -19,6 +19,7 @@
 
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/netpoll/netpoll.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
@@ -155,17 +156,16 @@ struct default_traits {
 
   /// Nanoseconds of the steady clock, or of the virtual one that the caller runs on.
   static std::int64_t now() noexcept {
-    // relaxed: a constant once set
-    const auto look = virtual_now().load(std::memory_order_relaxed);
+    const auto look = virtual_now().get();
     return look == nullptr ? os::now() : look();
   }
   /// Set when the first virtual clock is made.
-  static std::atomic<std::int64_t (*)() noexcept>& virtual_now() noexcept {
+  static base::set_once<std::int64_t (*)() noexcept>& virtual_now() noexcept {
     return os::process_wide<virtual_clock_hook>::get().now;
   }
   struct virtual_clock_hook {
     static constexpr std::string_view process_name = "sched::virtual_now";
-    std::atomic<std::int64_t (*)() noexcept> now{nullptr};
+    base::set_once<std::int64_t (*)() noexcept> now{nullptr};
   };
 
   /// Whether the thread has a shadow stack, with which no goroutine can run.
@@ -197,6 +197,18 @@ using traits = default_traits;
 
 template <class T>
 using atomic = traits::atomic<T>;
+template <class T>
+using figure = base::figure<T, atomic<T>>;
+template <class T>
+using shared_figure = base::shared_figure<T, atomic<T>>;
+template <class T>
+using hint = base::hint<T, atomic<T>>;
+template <class T>
+using set_once = base::set_once<T, atomic<T>>;
+template <class T>
+using under_lock = base::under_lock<T, atomic<T>>;
+template <class T>
+using one_writer = base::one_writer<T, atomic<T>>;
 
 }}}  // namespace thrum::THRUM_ABI::sched
 

@@ -43,15 +43,15 @@ struct virtual_clock {
   enum class state : std::uint8_t { runs, ended, deadlocked };
 
   /// The time of the clock, in the unit of traits::now().
-  atomic<std::int64_t> now{0};
+  one_writer<std::int64_t> now{0};
   /// Set by the first goroutine: what is quiet before has not begun.
-  atomic<bool> has_begun{false};
+  one_writer<bool> has_begun{false};
   /// Set by the first goroutine at its end: time stands from then on.
-  atomic<bool> has_returned{false};
+  one_writer<bool> has_returned{false};
   /// All draws come of it; set before the scheduler opens.
   std::uint64_t seed = 0;
-  atomic<std::uint64_t> moments{0};   // jumps that the clock has made
-  atomic<std::uint64_t> shuffles{0};  // that were done
+  atomic<std::uint64_t> moments{0};          // jumps that the clock has made
+  shared_figure<std::uint64_t> shuffles{0};  // that were done
 
   /// The program's own network for its sockets, if there is one: a net_detail::network, which this layer
   /// does not know.
@@ -63,14 +63,11 @@ struct virtual_clock {
     return base::random(seed + 2 * moments.load(std::memory_order_relaxed));
   }
   /// The source of a shuffle's draws.
-  base::random random_of_shuffle() noexcept {
-    // relaxed: each gets another number
-    return base::random(seed + 2 * shuffles.fetch_add(1, std::memory_order_relaxed) + 1);
-  }
+  base::random random_of_shuffle() noexcept { return base::random(seed + 2 * shuffles.add() + 1); }
 
   // -- under the scheduler's idle lock --
   base::intrusive_queue<goroutine> quiet_waiters;  // V1
-  atomic<state> outcome{state::runs};
+  one_writer<state> outcome{state::runs};
 
   /// Set at V4.
   os::note settled;

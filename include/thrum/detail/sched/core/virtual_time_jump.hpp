@@ -19,29 +19,27 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// end its wait.
 inline bool is_timed_lock(const goroutine& g) noexcept {
   // relaxed: a goroutine that parked has released its P since
-  return is_for_lock(g.reason.load(relaxed)) &&
+  return is_for_lock(g.reason.get()) &&
          g.word.load(relaxed) > goroutine::busy;  // relaxed: likewise
 }
 
 THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
   virtual_clock& virtual_time = clock.own();
-  // relaxed: set on an M, which has passed the lock since
-  if (!virtual_time.has_begun.load(relaxed) || !is_quiet_locked()) {
+  if (!virtual_time.has_begun.get() || !is_quiet_locked()) {
     return false;
   }
   if (goroutine* const g = virtual_time.quiet_waiters.pop_front()) {
-    g->status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+    g->status.set(g_status::runnable);
     queue_for(*g).push_back(*g);
   } else {
     bool stands = false;
     pool->for_each([&](goroutine& each) {
-      // relaxed: one that parked has released its P since; one that was made for a stolen half was made
-      // runnable under the lock of a list at which the last M has looked since, or by [fl.size]
-      const g_status status = each.status.load(relaxed);
-      stands = stands || status == g_status::runnable ||
-               (status == g_status::waiting &&
-                // relaxed: a goroutine that parked has released its P since
-                !is_durable(each.reason.load(relaxed)) && !is_timed_lock(each));
+      // One that was made for a stolen half became runnable under the lock of a list at which the last
+      // M has looked since, or by [fl.size].
+      const g_status status = each.status.get();
+      stands =
+          stands || status == g_status::runnable ||
+          (status == g_status::waiting && !is_durable(each.reason.get()) && !is_timed_lock(each));
     });
     if (stands) {
       return false;
@@ -51,20 +49,17 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
       const std::int64_t due = p.timers.earliest_armed();
       next = due < next ? due : next;
     });
-    // relaxed: the goroutine that set it has released its P since
-    if (next == timer_heap<traits>::never || virtual_time.has_returned.load(relaxed)) {
-      if (virtual_time.outcome.load(relaxed) ==
-          virtual_clock::state::runs) {  // relaxed: under the lock
+    if (next == timer_heap<traits>::never || virtual_time.has_returned.get()) {
+      if (virtual_time.outcome.get() == virtual_clock::state::runs) {
         const bool ended = goroutine_count() == 0;
-        // relaxed: published by the note
-        virtual_time.outcome.store(
-            ended ? virtual_clock::state::ended : virtual_clock::state::deadlocked, relaxed);
+        virtual_time.outcome.set(ended ? virtual_clock::state::ended
+                                       : virtual_clock::state::deadlocked);
         virtual_time.settled.wake();
       }
       return false;
     }
-    if (next > virtual_time.now.load(relaxed)) {   // relaxed: written here only
-      virtual_time.now.store(next, relaxed);       // relaxed: published by the lock
+    if (next > virtual_time.now.get()) {
+      virtual_time.now.set(next);
       virtual_time.moments.fetch_add(1, relaxed);  // relaxed: as now
     }
   }

@@ -88,7 +88,7 @@ using forks_of_p = fork_list<forked, traits>;
 struct stolen_half {
   spin_lock lock{lock_rank::waiters};
   wait_point* joiner = nullptr;       // under it
-  atomic<bool> done{false};           // set under it
+  under_lock<bool> done{false};       // set under it
   forker* thief = nullptr;            // good when `list` is set, and as long as it is not done
   atomic<forks_of_p*> list{nullptr};  // that the thief is in
 };
@@ -252,7 +252,7 @@ inline void finish(forked& half) noexcept {
   const section here;
   stolen_half& stolen = half.stolen;
   stolen.lock.lock();
-  stolen.done.store(true, relaxed);  // relaxed: under the lock, or ordered by the list's
+  stolen.done.set(true);
   wait_point* const joiner = stolen.joiner;
   if (joiner != nullptr) {
     settle(*joiner, wake_cause::notified);
@@ -284,8 +284,8 @@ inline forked* steal_back(forker& own, forked& half) noexcept {
     return nullptr;
   }
   const scoped guard(list->lock());
-  // relaxed: the list's lock orders it, as the thief leaves; and when the entry was claimed, its push.
-  const auto is_part = [&]() noexcept { return !half.stolen.done.load(relaxed); };
+  // The list's lock orders it, as the thief leaves; when the entry was claimed, its push does.
+  const auto is_part = [&]() noexcept { return !half.stolen.done.get(); };
   if (!is_part()) {
     return nullptr;
   }
@@ -302,7 +302,7 @@ inline void wait_until_done(forked& half) noexcept {
   wait_point point;
   point.g = here.g();
   half.stolen.lock.lock();
-  if (half.stolen.done.load(relaxed)) {  // relaxed: under the lock
+  if (half.stolen.done.get()) {
     half.stolen.lock.unlock();
     return;
   }

@@ -82,6 +82,7 @@
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/queue/lock_rank.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
 
@@ -133,14 +134,12 @@ class fork_deque : public base::list_node<fork_deque<T, Traits>> {
   [[nodiscard]] bool pop_slow() noexcept;
 
   /// Says that the owner gets on though it adds and takes back nothing: see fork_list::first.
-  void go_on() noexcept {
-    turns_.store(turns_.load(relaxed) + 1, relaxed);  // relaxed: the only writer; a figure
-  }
+  void go_on() noexcept { turns_.set(turns_.get() + 1); }
 
   /// Whether a thief would find nothing, at about this time.
   bool is_drained() const noexcept {
-    // relaxed: only the owner writes tail_; a theft that is missed is seen the next time
-    return static_cast<std::int32_t>(tail_.load(relaxed) - head_.load(relaxed)) <= 0;
+    // A theft that is missed is seen the next time
+    return static_cast<std::int32_t>(tail_.get() - head_.peek()) <= 0;
   }
 
   // ---- with the lock of the list ----
@@ -155,13 +154,19 @@ class fork_deque : public base::list_node<fork_deque<T, Traits>> {
 
   /// Whether there is an entry, at about this time.
   bool has_entry_locked() const noexcept {
-    // relaxed: a hint, or ordered by how the caller came to ask; head_ changes under the lock
-    return static_cast<std::int32_t>(tail_.load(relaxed) - head_.load(relaxed)) > 0;
+    // A hint, or ordered by how the caller came to ask. head_ changes under the lock.
+    return static_cast<std::int32_t>(tail_.peek() - head_.peek()) > 0;
   }
 
  private:
   template <class U>
   using atomic = typename Traits::template atomic<U>;
+  template <class U>
+  using one_writer = base::one_writer<U, atomic<U>>;
+  template <class U>
+  using under_lock = base::under_lock<U, atomic<U>>;
+  template <class U>
+  using hint = base::hint<U, atomic<U>>;
 
   static constexpr std::uint32_t mask = capacity - 1;
   static_assert(capacity >= 2 && (capacity & mask) == 0, "a power of two");
@@ -172,13 +177,13 @@ class fork_deque : public base::list_node<fork_deque<T, Traits>> {
   const std::uint8_t stack_class_;
 
   // Thieves; the owner reads.
-  alignas(base::cache_line_size) atomic<std::uint32_t> head_{0};
+  alignas(base::cache_line_size) under_lock<std::uint32_t> head_{0};
 
   // The owner; thieves read.
-  alignas(base::cache_line_size) atomic<std::uint32_t> tail_{0};
+  alignas(base::cache_line_size) one_writer<std::uint32_t> tail_{0};
   atomic<bool> aside_{false};  // written with the lock of the list
-  std::atomic<std::uint32_t> turns_{0};
-  atomic<T*> slots_[capacity];
+  base::one_writer<std::uint32_t> turns_{0};
+  one_writer<T*> slots_[capacity];
 };
 
 /// The deques of the goroutines that began to fork on one P.
@@ -200,7 +205,7 @@ class fork_list {
     count_locked(1);
     ++of_class_[one.stack_class_];
     if (one.stack_class_ > largest_class()) {
-      largest_class_.store(one.stack_class_, relaxed);  // relaxed: under the lock; a hint without
+      largest_class_.set(one.stack_class_);
     }
   }
   void remove(deque& one) noexcept {
@@ -217,7 +222,7 @@ class fork_list {
       while (largest != 0 && of_class_[largest] == 0) {
         --largest;
       }
-      largest_class_.store(largest, relaxed);  // relaxed: under the lock; a hint without
+      largest_class_.set(largest);
     }
   }
 
@@ -232,9 +237,7 @@ class fork_list {
   }
 
   /// The largest class of stacks among the owners; 0 if there are none. Exact under the lock.
-  std::uint8_t largest_class() const noexcept {
-    return largest_class_.load(relaxed);  // relaxed: under the lock; a hint without
-  }
+  std::uint8_t largest_class() const noexcept { return largest_class_.get(); }
 
   /// Takes the oldest entry of one of the deques. Calls taken(entry) before the entry's owner, or a caller of
   /// has_work(), can learn that it is gone. Null: there is none, or may_take() is false; may_take() is called
@@ -284,10 +287,9 @@ class fork_list {
       const scoped guard(lock_);
       walk_locked([&](const deque& one) noexcept {
         if (one.has_entry_locked()) {
-          // relaxed: a guess is enough; head_ changes under the lock
-          const std::uint64_t entries = std::uint64_t{one.tail_.load(relaxed)} << 32 |
-                                        one.head_.load(relaxed);         // relaxed: as tail_
-          const std::uint64_t all = entries + one.turns_.load(relaxed);  // relaxed: as tail_
+          // head_ changes under the lock
+          const std::uint64_t entries = std::uint64_t{one.tail_.peek()} << 32 | one.head_.peek();
+          const std::uint64_t all = entries + one.turns_.peek();
           seen = (reinterpret_cast<std::uintptr_t>(&one) ^ all * 0x9E3779B97F4A7C15U) | 1U;
         }
         return seen != 0;
@@ -297,27 +299,29 @@ class fork_list {
   }
 
   /// How many deques the next walk looks at, at most. For reports by other threads.
-  std::uint32_t listed() const noexcept {
-    return size_.load(relaxed);  // relaxed: as has_entry_locked
-  }
+  std::uint32_t listed() const noexcept { return size_.peek(); }
 
   /// May an idle P be woken for an entry? A wake costs as much as a thousand forks, and is wasted if the
   /// owner takes the entry back before a thief comes. So each wake costs a credit; a theft restores all
   /// credits, and so does the monitor when an entry waits for long.
   bool spend_credit() noexcept {
-    const std::uint32_t left = credit_.load(relaxed);  // relaxed: only a heuristic
+    const std::uint32_t left = credit_.get();
     if (left != 0) {
-      credit_.store(left - 1, relaxed);  // relaxed: only a heuristic
+      credit_.set(left - 1);
     }
     return left != 0;
   }
-  void refill_credit() noexcept {
-    credit_.store(Traits::fork_credit, relaxed);  // relaxed: only a heuristic
-  }
+  void refill_credit() noexcept { credit_.set(Traits::fork_credit); }
 
  private:
   template <class U>
   using atomic = typename Traits::template atomic<U>;
+  template <class U>
+  using one_writer = base::one_writer<U, atomic<U>>;
+  template <class U>
+  using under_lock = base::under_lock<U, atomic<U>>;
+  template <class U>
+  using hint = base::hint<U, atomic<U>>;
 
   static constexpr std::size_t classes = 32;  // log2 of bytes
 
@@ -326,8 +330,7 @@ class fork_list {
     return size_.load(acquire) == 0;
   }
   void count_locked(int more) noexcept {
-    // relaxed: written under the lock only
-    const std::uint32_t n = size_.load(relaxed) + static_cast<std::uint32_t>(more);
+    const std::uint32_t n = size_.get() + static_cast<std::uint32_t>(more);
     size_.store(n, release);  // [fl.size >] release: what taken() has done; sees: is_empty
   }
   void list_locked(deque& one) noexcept {
@@ -374,9 +377,9 @@ class fork_list {
   }
 
   alignas(base::cache_line_size) lock_type lock_{lock_rank::forks};
-  atomic<std::uint32_t> size_{0};  // of deques_
-  std::atomic<std::uint32_t> credit_{Traits::fork_credit};
-  std::atomic<std::uint8_t> largest_class_{0};
+  under_lock<std::uint32_t> size_{0};  // of deques_
+  base::hint<std::uint32_t> credit_{Traits::fork_credit};
+  base::under_lock<std::uint8_t> largest_class_{0};
   std::uint32_t passed_ = 0;  // that had no entry, since some were put aside
   base::intrusive_list<deque> deques_;
   base::intrusive_list<deque> aside_;
@@ -387,21 +390,21 @@ class fork_list {
 
 template <class T, class Traits>
 THRUM_INLINE bool fork_deque<T, Traits>::push(T& entry) noexcept {
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
+  const std::uint32_t tail = tail_.get();
   const std::uint32_t head = head_.load(acquire);  // [fd.slot <] FD3, entries before it are read
   if (static_cast<std::int32_t>(tail - head) >= static_cast<std::int32_t>(capacity - 1))
       [[unlikely]] {
     return false;
   }
-  slots_[tail & mask].store(&entry, relaxed);  // relaxed: published by tail_
-  tail_.store(tail + 1, release);              // [fd.entry >] the slot and *entry; sees: steal
+  slots_[tail & mask].set(&entry);
+  tail_.store(tail + 1, release);  // [fd.entry >] the slot and *entry; sees: steal
   return true;
 }
 
 template <class T, class Traits>
 THRUM_INLINE bool fork_deque<T, Traits>::pop() noexcept {
-  const std::uint32_t tail = tail_.load(relaxed) - 1;  // relaxed: only the owner writes
-  tail_.exchange(tail, seq_cst);                       // [fd.last =] before head_ is read
+  const std::uint32_t tail = tail_.get() - 1;
+  tail_.exchange(tail, seq_cst);  // [fd.last =] before head_ is read
   // [fd.last =] after the store to tail_
   return static_cast<std::int32_t>(tail - head_.load(seq_cst)) >= 0;
 }
@@ -409,8 +412,8 @@ THRUM_INLINE bool fork_deque<T, Traits>::pop() noexcept {
 template <class T, class Traits>
 bool fork_deque<T, Traits>::pop_slow() noexcept {
   const scoped guard(home_.lock());
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
-  const std::uint32_t head = head_.load(relaxed);  // relaxed: under the lock
+  const std::uint32_t tail = tail_.get();
+  const std::uint32_t head = head_.get();
   if (static_cast<std::int32_t>(tail - head) >= 0) {
     return true;
   }
@@ -424,7 +427,7 @@ bool fork_deque<T, Traits>::pop_slow() noexcept {
 template <class T, class Traits>
 template <class Wanted>
 T* fork_deque<T, Traits>::steal_locked(Wanted is_wanted) noexcept {
-  const std::uint32_t head = head_.load(relaxed);  // relaxed: under the lock
+  const std::uint32_t head = head_.get();
   if (static_cast<std::int32_t>(tail_.load(relaxed) - head) <=
       0) {  // relaxed: looked at again below
     return nullptr;
@@ -435,7 +438,7 @@ T* fork_deque<T, Traits>::steal_locked(Wanted is_wanted) noexcept {
     head_.store(head, release);  // [fd.slot >] as what it replaces
     return nullptr;
   }
-  return slots_[head & mask].load(relaxed);  // relaxed: published by tail_
+  return slots_[head & mask].get();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -103,7 +103,7 @@ inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
   g->discard_result = [](goroutine&) noexcept {};
   g->set_name("fork_join");
   g->started_at = reinterpret_cast<const void*>(&run_forks);
-  g->join.store(join_state::none, relaxed);  // relaxed: not yet published
+  g->join.set(join_state::none);
   prepare_launch(scheduler, *g);
   return g;
 }

@@ -70,7 +70,7 @@ class [[nodiscard]] freezer {
   const os::call_stack* callers_of(const goroutine& g) const noexcept {
     const os::call_stack* found = nullptr;
     scheduler_.for_each_live_p([&](processor& p) {
-      machine* const m = p.m.load(relaxed);  // relaxed: its holder waits
+      machine* const m = p.m.peek();
       // [fz.phase <] acquire: the callers
       const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.own_phase();
       if ((waits || m == own_) && m != nullptr && m->g == &g) {
@@ -90,7 +90,7 @@ class [[nodiscard]] freezer {
     }
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(attention_freeze, release);
-    machine* const m = p.m.load(relaxed);  // relaxed: a guess is enough; a stray signal is harmless
+    machine* const m = p.m.peek();  // A stray signal is harmless
     if (m != nullptr && m->as_host == nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
       m->self.interrupt(m->interruption);
     }

@@ -50,15 +50,15 @@ class freeze_state {
   /// All are to stand still from now on. Returns the phase in which they do. The caller asks each
   /// P, and passes a heavy fence, before it looks at them.
   [[nodiscard]] std::uint32_t start() noexcept {
-    const std::uint32_t phase = phase_.load(relaxed) + 1;  // relaxed: written here only (FS1)
+    const std::uint32_t phase = phase_.get() + 1;
     THRUM_ASSERT(FS2, phase % 2 == 1);
     phase_.store(phase, release);  // [fz.phase >] release: to all that will wait
     return phase;
   }
   /// Ends the freeze.
   void finish() noexcept {
-    // [fz.phase >] release: what was done meanwhile; relaxed: written here only (FS1)
-    phase_.store(phase_.load(relaxed) + 1, release);
+    // [fz.phase >] release: what was done meanwhile
+    phase_.store(phase_.get() + 1, release);
     os::futex_wake(phase_, INT_MAX);
   }
 
@@ -67,9 +67,7 @@ class freeze_state {
     return phase_.load(acquire);  // [fz.phase <] acquire: the next freeze's wish
   }
   /// The phase, for the thread that freezes.
-  std::uint32_t own_phase() const noexcept {
-    return phase_.load(relaxed);  // relaxed: written here only (FS1)
-  }
+  std::uint32_t own_phase() const noexcept { return phase_.get(); }
   static constexpr bool is_frozen(std::uint32_t phase) noexcept { return phase % 2 != 0; }
 
   /// Waits until the phase is another one.
@@ -102,7 +100,7 @@ class freeze_state {
 
  private:
   std::atomic<bool> busy_{false};
-  std::atomic<std::uint32_t> phase_{0};
+  base::one_writer<std::uint32_t> phase_{0};
   std::atomic<bool> held_by_exit_{false};
 };
 

@@ -69,7 +69,7 @@ class host_inbox {
       return false;
     }
     queue_.push_back(&g);
-    size_.store(queue_.size(), relaxed);  // relaxed: decisive readers hold the lock
+    size_.set(queue_.size());
     if (sleeper_ != nullptr) {
       sleeper_->nudge();  // HO4
     } else {
@@ -102,14 +102,12 @@ class host_inbox {
     }
     scoped guard(lock_);
     goroutine* const g = queue_.pop_front();
-    size_.store(queue_.size(), relaxed);  // relaxed: decisive readers hold the lock
+    size_.set(queue_.size());
     return g;
   }
 
   /// At about this time.
-  std::size_t size() const noexcept {
-    return size_.load(relaxed);  // relaxed: a host that is to sleep asks begin_sleep
-  }
+  std::size_t size() const noexcept { return size_.peek(); }
 
   /// The host sleeps on that note from now on. False: there is something to run.
   [[nodiscard]] bool begin_sleep(os::note& note) noexcept {
@@ -131,7 +129,7 @@ class host_inbox {
     closed_ = true;
     base::intrusive_queue<goroutine> all;
     all.append(static_cast<base::intrusive_queue<goroutine>&&>(queue_));
-    size_.store(0, relaxed);  // relaxed: decisive readers hold the lock
+    size_.set(0);
     return all;
   }
 
@@ -150,7 +148,7 @@ class host_inbox {
   os::note* sleeper_ = nullptr;
   bool closed_ = false;
   bool has_rung_ = false;  // since the last call began
-  atomic<std::size_t> size_{0};
+  under_lock<std::size_t> size_{0};
 };
 
 struct attachments;
@@ -160,9 +158,9 @@ struct host_thread {
               std::uint32_t p_number, std::uint64_t seed, host_bell* bell) noexcept
       : m(scheduler, upcalls, m_number, seed), p(p_number), inbox(bell) {
     m.as_host = this;
-    // relaxed: no other thread knows it yet. For ever: a goroutine that leaves goes to g0, which is
+    // For ever: a goroutine that leaves goes to g0, which is
     // where the host decides whether it wants to continue.
-    p.attention.store(attention_host, relaxed);
+    p.attention.set(attention_host);
   }
 
   machine m;
@@ -170,7 +168,7 @@ struct host_thread {
   host_inbox inbox;
 
   /// When the thread wants to be back: no slice lasts longer.
-  atomic<std::int64_t> until{no_deadline};
+  hint<std::int64_t> until{no_deadline};
 
   // -- under the scheduler's lock --
   os::note* sleeps_on = nullptr;  // null: it does not wait, or a waker has ended the wait
@@ -185,7 +183,7 @@ struct host_thread {
   os::exception_state kept_exceptions{};
 
   // -- under the lock of host_threads --
-  atomic<attachments*> thread{nullptr};  // null: no thread is attached, or it has ended
+  under_lock<attachments*> thread{nullptr};  // null: no thread is attached, or it has ended
   host_thread* next_of_thread = nullptr;
   std::uint32_t pins = 0;  // calls that its thread is in
 };
@@ -213,7 +211,7 @@ class host_table {
 
   /// Room is left: made() < traits::max_hosts.
   void add_locked(host_thread& fresh) noexcept {
-    const unsigned n = made_.load(relaxed);  // relaxed: under the lock
+    const unsigned n = made_.get();
     hosts_[n] = &fresh;
     made_.store(n + 1, release);  // [ho.made >] release: the host, to each walk over all of them
   }
@@ -227,9 +225,7 @@ class host_table {
   bool are_quiet_locked() noexcept {
     bool quiet = busy_ == 0;
     for (unsigned i = 0; i < made(); ++i) {
-      quiet = quiet && (hosts_[i]->inbox.size() == 0 ||
-                        // relaxed: a thread that attaches is one that the caller counts
-                        hosts_[i]->thread.load(relaxed) == nullptr);
+      quiet = quiet && (hosts_[i]->inbox.size() == 0 || hosts_[i]->thread.get() == nullptr);
     }
     return quiet;
   }
@@ -304,7 +300,7 @@ class host_table {
 
  private:
   host_thread* hosts_[traits::max_hosts] = {};
-  atomic<unsigned> made_{0};
+  under_lock<unsigned> made_{0};
   unsigned busy_ = 0;
   unsigned waiting_ = 0;
   atomic<std::uint32_t> executing_{0};

@@ -86,7 +86,7 @@ inline attachments::~attachments() {
     if (h->pins == 0) {
       h->m.self.close();
       h->next_of_thread = nullptr;
-      h->thread.store(nullptr, relaxed);  // relaxed: under the lock
+      h->thread.set(nullptr);
       runtime_scheduler& scheduler = scheduler_of(*h);
       if (h == &scheduler.hosts[0] && scheduler.ending.has_begun()) {
         orphan(*h);
@@ -144,8 +144,7 @@ inline host_thread* own_slot_locked(runtime_scheduler& scheduler, const attachme
 /// A slot without a thread, the first before others. Null: there is none.
 inline host_thread* vacant_slot_locked(runtime_scheduler& scheduler) noexcept {
   for (unsigned i = 0; i < scheduler.hosts.made(); ++i) {
-    // relaxed: under the lock
-    if (scheduler.hosts[i].thread.load(relaxed) == nullptr) {
+    if (scheduler.hosts[i].thread.get() == nullptr) {
       return &scheduler.hosts[i];
     }
   }
@@ -161,7 +160,7 @@ inline void take_thread(host_thread& h,
   m.self.open();
   os::this_threads_exit_watch().watch(scheduler_of(h).config().exit_hook);
 #if THRUM_CHECKS
-  may_lock.store(&is_lock_allowed, relaxed);  // relaxed: a constant once set
+  may_lock.set(&is_lock_allowed);
 #endif
   all_hosts().help.store(help, release);  // [ho.help >] release: nothing; sees: wait_as_thread
 }
@@ -183,7 +182,7 @@ inline host_thread* attach(runtime_scheduler& scheduler,
         h = vacant_slot_locked(scheduler);
         if (h != nullptr) {
           take_thread(*h, help);
-          h->thread.store(own, relaxed);  // relaxed: under the lock
+          h->thread.set(own);
           h->next_of_thread = own->first;
           own->first = h;
         }
@@ -213,7 +212,7 @@ inline void orphan_if_nobody_comes(runtime_scheduler& scheduler) noexcept {
   if (!scheduler.ending.has_begun() || scheduler.hosts.made() == 0) {
     return;
   }
-  const auto* const thread = scheduler.hosts[0].thread.load(relaxed);  // relaxed: under the lock
+  const auto* const thread = scheduler.hosts[0].thread.get();
   if (thread == nullptr || (current_m() != nullptr && thread == own_attachments())) {
     orphan(scheduler.hosts[0]);
   }
@@ -239,7 +238,7 @@ inline void detach_all_hosts(runtime_scheduler& scheduler) noexcept {
       {
         scoped guard(all_hosts().lock);
         if (h.pins == 0) {
-          attachments* const own = h.thread.load(relaxed);  // relaxed: under the lock
+          attachments* const own = h.thread.get();
           if (own != nullptr) {
             host_thread** link = &own->first;
             while (*link != &h) {

@@ -33,7 +33,7 @@ class host_bell {
   /// Waits for a call that is under way. No waker rings any more.
   ~host_bell() {
     if (has_started_) {
-      ends_.store(true, relaxed);  // relaxed: published by the note
+      ends_.set(true);
       note_.wake();
       thread_.join();
     }
@@ -58,7 +58,7 @@ class host_bell {
     for (;;) {
       bell.note_.sleep();
       bell.note_.clear_while_woken();
-      if (bell.ends_.load(relaxed)) {  // relaxed: published by the note
+      if (bell.ends_.get()) {
         return nullptr;
       }
       bell.call_(bell.user_);
@@ -68,7 +68,7 @@ class host_bell {
   const callback call_;
   void* const user_;
   os::note note_;
-  std::atomic<bool> ends_{false};
+  base::one_writer<bool> ends_{false};
   bool has_started_ = false;
   os::thread thread_;
 };

@@ -201,7 +201,7 @@ inline void rest(os::note& note, std::int64_t deadline, bool has_looked) noexcep
 inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
   const host_call call(h);
-  h.until.store(deadline, relaxed);  // relaxed: the monitor may see it a round later
+  h.until.set(deadline);
   std::size_t n = 0;
   bool has_looked = false;
   for (os::note never;;) {
@@ -227,7 +227,7 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
     has_looked = !rests;
     acquire_host_p(h);
   }
-  h.until.store(no_deadline, relaxed);  // relaxed: the monitor may see it a round later
+  h.until.set(no_deadline);
   return n;
 }
 
@@ -236,8 +236,7 @@ inline std::size_t run_host_until(host_thread& h, std::int64_t deadline) noexcep
 /// Whether a thread that waits helps there.
 inline bool may_help_in(host_thread& h) noexcept {
   runtime_scheduler& scheduler = scheduler_of(h);
-  // relaxed: set when there was one thread
-  return !scheduler.hosts.has_stopped() && !scheduler.is_copy.load(relaxed);
+  return !scheduler.hosts.has_stopped() && !scheduler.is_copy.get();
 }
 
 /// Pins the next host that the calling thread is: behind `h`, which is pinned, or the first, for null.

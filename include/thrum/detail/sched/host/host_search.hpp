@@ -145,8 +145,8 @@ inline goroutine* steal_for_host(machine& m) noexcept {
         return g;  // a thief's queue must be empty
       }
     }
-    // relaxed: an idle P has nothing (ID1); one that has just become busy is seen next time
-    const p_status status = victim.status.load(relaxed);
+    // An idle P has nothing (ID1). One that has just become busy is seen next time.
+    const p_status status = victim.status.peek();
     if (status == p_status::idle || status == p_status::dead) {
       continue;
     }
@@ -163,8 +163,7 @@ inline goroutine* steal_for_host(machine& m) noexcept {
 inline goroutine* find_for_host(host_thread& h, host_search what) noexcept {
   machine& m = h.m;
   for (;;) {
-    // relaxed: the asking thread sets it again if it is missed by a moment
-    if ((m.p->attention.load(relaxed) & ~std::uint32_t{attention_host}) != 0) {
+    if ((m.p->attention.get() & ~std::uint32_t{attention_host}) != 0) {
       attend(m);
     }
     if (what != host_search::unbound) {

@@ -41,7 +41,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// Puts the goroutine into runnext: g0 has something to do first, and then it goes on unless that
 /// made others runnable.
 inline bool commit_to_runnext(machine& m, goroutine& g, void*) noexcept {
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  g.status.set(g_status::runnable);
   if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
     push_to_ring(m, *kicked);
     m.scheduler->wake_processor();
@@ -52,8 +52,7 @@ inline bool commit_to_runnext(machine& m, goroutine& g, void*) noexcept {
 /// Whether something waits that the running goroutine gives way to.
 inline bool somebody_waits(machine& m) noexcept {
   processor& p = *m.p;
-  // relaxed: seen at the next look if missed
-  if (p.attention.load(relaxed) != 0 || !p.queue.empty() || m.scheduler->global.others_wait() ||
+  if (p.attention.get() != 0 || !p.queue.empty() || m.scheduler->global.others_wait() ||
       (p.timers.size() != 0 && m.scheduler->next_timer(p) <= traits::now())) {
     return true;
   }

@@ -34,8 +34,7 @@ THRUM_OUT_OF_LINE os::handle poll_wait::end_use(poll_desc& d) noexcept {
       return os::no_handle;
     }
     d.closing = true;
-    // relaxed: set when there was one thread
-    is_copy = d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed);
+    is_copy = d.scheduler != nullptr && d.scheduler->is_copy.get();
     if (is_copy) {
       d.scheduler = nullptr;
       d.users = 0;
@@ -69,7 +68,7 @@ THRUM_OUT_OF_LINE os::handle poll_wait::end_use(poll_desc& d) noexcept {
     d.scheduler = nullptr;
   }
   d.asked = 0;
-  d.fd.store(os::no_handle, relaxed);  // relaxed: under the lock
+  d.fd.set(os::no_handle);
   d.next_generation();
   d.lock.unlock();
   return fd;
@@ -116,8 +115,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void poll_wait::forget_parent(poll_desc& d) noexcep
     side.busy = false;
     --d.users;
     while (wait_point* const point = side.turns.pop_front()) {
-      // relaxed: set when there was one thread
-      if (point->g == nullptr || !point->g->scheduler->is_copy.load(relaxed)) {
+      if (point->g == nullptr || !point->g->scheduler->is_copy.get()) {
         settle(*point, wake_cause::retry);
         taken.push_back(point);
       }

@@ -58,7 +58,7 @@ struct poll_side {
   bool ready = false;
   bool drained = false;  // the last call took all there was: do not try before the next edge
   /// For a foreign descriptor: so many of its next waits take it for not ready, without a look.
-  atomic<std::uint8_t> waits_without_look{0};
+  hint<std::uint8_t> waits_without_look{0};
 };
 
 struct alignas(base::cache_line_size) poll_desc {
@@ -66,9 +66,7 @@ struct alignas(base::cache_line_size) poll_desc {
 
   poll_side& side(io_side which) noexcept { return sides[static_cast<std::size_t>(which)]; }
   /// The number; os::no_handle after it was closed. Good while the caller has its turn, else a figure.
-  os::handle handle() const noexcept {
-    return fd.load(relaxed);  // relaxed: written under the lock
-  }
+  os::handle handle() const noexcept { return fd.get(); }
 
   /// Under the lock: events that have been fetched with the tag so far are of the past.
   void next_generation() noexcept {
@@ -89,7 +87,7 @@ struct alignas(base::cache_line_size) poll_desc {
   /// The netpoll::events that the poller was asked for, if it must be, and has not reported yet.
   std::uint32_t asked = 0;
   const std::uint32_t index;
-  atomic<os::handle> fd{os::no_handle};
+  under_lock<os::handle> fd{os::no_handle};
   runtime_scheduler* scheduler = nullptr;  // its poller watches the descriptor
   wait_point* closer = nullptr;
   poll_side sides[2];

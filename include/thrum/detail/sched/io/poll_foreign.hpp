@@ -122,10 +122,9 @@ THRUM_OUT_OF_LINE int poll_wait::arm_foreign(poll_desc& d, os::handle fd, io_sid
 }
 
 THRUM_OUT_OF_LINE bool poll_wait::is_worth_a_look(poll_side& side) noexcept {
-  const std::uint8_t left = side.waits_without_look.load(relaxed);  // relaxed: a guess is enough
+  const std::uint8_t left = side.waits_without_look.get();
   if (left != 0) {
-    // relaxed: a guess is enough
-    side.waits_without_look.store(static_cast<std::uint8_t>(left - 1), relaxed);
+    side.waits_without_look.set(static_cast<std::uint8_t>(left - 1));
   }
   return left == 0;
 }
@@ -137,8 +136,7 @@ THRUM_OUT_OF_LINE int poll_wait::look_foreign(poll_side& side, os::handle fd,
   do {
     seen = os::wait_for(fd, which == io_side::write, 0);
   } while (seen == os::interrupted);  // which says nothing of the descriptor
-  // relaxed: a guess is enough
-  side.waits_without_look.store(seen == 0 ? some : std::uint8_t{0}, relaxed);
+  side.waits_without_look.set(seen == 0 ? some : std::uint8_t{0});
   return seen > 0 ? 0 : seen == 0 ? os::would_block : static_cast<int>(seen);
 }
 
@@ -160,8 +158,8 @@ THRUM_COLD THRUM_OUT_OF_LINE bool poll_wait::take_of_closed_locked(poll_desc& d,
     for (poll_side& side : d.sides) {
       while (wait_point* const point = side.turns.pop_front()) {
         const auto& waits_with = *static_cast<foreign_point*>(point)->scheduler;
-        // relaxed: set when there was one thread; such a goroutine will never run
-        if (!waits_with.is_copy.load(relaxed)) {
+        // Such a goroutine will never run
+        if (!waits_with.is_copy.get()) {
           settle(*point, is_own(*point) ? wake_cause::closed : wake_cause::retry);
           taken.push_back(point);
         }

@@ -82,8 +82,7 @@ THRUM_OUT_OF_LINE void poll_wait::ask_locked(const section& here, poll_desc& d,
 
 THRUM_OUT_OF_LINE int poll_wait::register_locked(poll_desc& d, io_side which) noexcept {
   int error = refusal_locked(d, d.side(which));
-  // relaxed: set when there was one thread
-  if (d.scheduler != nullptr && d.scheduler->is_copy.load(relaxed)) [[unlikely]] {
+  if (d.scheduler != nullptr && d.scheduler->is_copy.get()) [[unlikely]] {
     forget_parent(d);
     return os::would_block;
   }

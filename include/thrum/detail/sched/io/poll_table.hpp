@@ -31,18 +31,18 @@ class poll_table {
       all.free_list = d->next_free;
       return d;
     }
-    const std::uint32_t index = all.count.load(relaxed);  // relaxed: under the lock
+    const std::uint32_t index = all.count.get();
     if (index >= most) {
       return nullptr;
     }
     const auto place = places::of(index);
-    poll_desc* chunk = all.chunks[place.chunk].load(relaxed);  // relaxed: under the lock
+    poll_desc* chunk = all.chunks[place.chunk].get();
     if (chunk == nullptr) {
       const std::size_t size = places::size_of(place.chunk) * sizeof(poll_desc);
       if ((chunk = static_cast<poll_desc*>(os::map(size))) == nullptr) {
         return nullptr;
       }
-      all.chunks[place.chunk].store(chunk, relaxed);  // relaxed: published with the count
+      all.chunks[place.chunk].set(chunk);
     }
     poll_desc* const d = ::new (&chunk[place.at]) poll_desc(index);
     // [pd.count >] release: the chunk and the descriptor.
@@ -66,8 +66,7 @@ class poll_table {
       return nullptr;
     }
     const auto place = places::of(index);
-    // relaxed: published with the count
-    return &all.chunks[place.chunk].load(relaxed)[place.at];
+    return &all.chunks[place.chunk].get()[place.at];
   }
 
   template <class F>
@@ -98,8 +97,8 @@ class poll_table {
     static constexpr std::string_view process_name = "sched::poll_table";
     spin_lock lock{lock_rank::descriptors};
     poll_desc* free_list = nullptr;
-    std::atomic<std::uint32_t> count{0};
-    std::atomic<poll_desc*> chunks[places::chunks_for(most_bits)] = {};
+    base::under_lock<std::uint32_t> count{0};
+    base::one_writer<poll_desc*> chunks[places::chunks_for(most_bits)] = {};
   };
   static state& known() noexcept { return os::process_wide<state>::get(); }
 };

@@ -223,7 +223,7 @@ THRUM_OUT_OF_LINE poll_desc* poll_wait::open(os::handle fd) noexcept {
   poll_desc* const d = poll_table::take();
   if (d != nullptr) {
     scoped guard(d->lock);
-    d->fd.store(fd, relaxed);  // relaxed: under the lock
+    d->fd.set(fd);
     d->closing = d->unusual = false;
     for (poll_side& side : d->sides) {
       side.ready = side.drained = false;

@@ -64,7 +64,7 @@ class process_exit {
 
   /// Its goroutines stand still from now on. Waits until they do, but not for long.
   static void hold(runtime_scheduler& scheduler) noexcept {
-    scheduler.exit_of_process.has_begun_.store(true, relaxed);  // relaxed: seen sooner or later
+    scheduler.exit_of_process.has_begun_.set(true);
     // A look at the stacks may be under way, and its end takes a moment.
     const std::int64_t end_of_others = traits::now() + 10 * patience_ns;
     while (!scheduler.freeze.try_begin_exclusive()) {
@@ -151,14 +151,14 @@ class process_exit {
     }
     // [p.attention >] release: pairs with the exchange in attend.
     p.attention.fetch_or(attention_freeze, release);
-    machine* const m = p.m.load(relaxed);  // relaxed: a guess is enough; a stray signal is harmless
+    machine* const m = p.m.peek();  // A stray signal is harmless
     if (m == nullptr || passed < courtesy_ns) {
       return false;
     }
     const bool interrupts = scheduler.config().interrupts && m->as_host == nullptr;
-    // relaxed: a guess is enough. It blocks in a call that it has not announced, and stops when it
-    // is back. Where the system does not say so, a signal makes it stop, whatever it does.
-    if (m->inside.load(relaxed) == 0) {
+    // It blocks in a call that it has not announced, and stops when it is back. Where the system does
+    // not say so, a signal makes it stop, whatever it does.
+    if (m->inside.peek() == 0) {
       const os::thread_look seen = m->self.look();
       if (seen == os::thread_look::in_system || (seen == os::thread_look::unknown && !interrupts)) {
         return true;
@@ -193,11 +193,9 @@ class process_exit {
     scheduler.for_each_p([](processor& p) { base::keep_reachable(&p, sizeof p); });
     scheduler.ps.keep_reachable();
     scheduler.pool->for_each([](goroutine& g) {
-      // relaxed: a goroutine that stands still has saved it
-      const char* const from = static_cast<const char*>(g.sp.load(relaxed));
+      const char* const from = static_cast<const char*>(g.sp.get());
       const char* const to = reinterpret_cast<const char*>(&g + 1);
-      // relaxed: a goroutine that stands still has saved it
-      const g_status status = g.status.load(relaxed);
+      const g_status status = g.status.get();
       if (status != g_status::idle && status != g_status::dead && from != nullptr && from < to) {
         base::keep_reachable(from, static_cast<std::size_t>(to - from));
       }

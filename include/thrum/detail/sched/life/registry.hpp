@@ -115,7 +115,7 @@ class registry {
   static void before_exit(int status) noexcept {
     const machine* const m = current_m();
     runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
-    const bool is_copy = own != nullptr && own->is_copy.load(relaxed);  // relaxed: as in after_fork
+    const bool is_copy = own != nullptr && own->is_copy.get();
     if (is_copy) {
       end_copy(status);
       return;
@@ -126,7 +126,7 @@ class registry {
     all().exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
     for (runtime_scheduler* s = own != nullptr ? own : next_to_hold(); s != nullptr;
          s = next_to_hold()) {
-      if (s->is_copy.load(relaxed)) {  // relaxed: as in after_fork
+      if (s->is_copy.get()) {
         end_copy(status);
         break;
       }
@@ -180,7 +180,7 @@ class registry {
     all().lock.abandon();
     poll_table::after_fork();
     for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
-      s->is_copy.store(true, relaxed);  // relaxed: there is only this thread
+      s->is_copy.set(true);
     }
     if (machine* const m = current_m()) {
       m->retake.store(retake_state::forked, relaxed);  // relaxed: there is only this thread

@@ -54,7 +54,7 @@ inline void withdraw(goroutine& g) noexcept {
   const withdrawal outcome =
       point->gate.visit([point]() noexcept { return point->withdraw(*point, false); });
   if (outcome == withdrawal::done) {
-    point->cause.store(wake_cause::cancelled, relaxed);  // relaxed: published by the wake-up
+    point->cause.set(wake_cause::cancelled);
     wake(*point);
   }
 }

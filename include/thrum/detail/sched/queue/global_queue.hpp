@@ -199,7 +199,7 @@ class alignas(base::cache_line_size) global_queue {
       if (item->queue_ahead != nullptr) [[unlikely]] {
         look_ahead<T>::fetch(*item);
       } else {
-        __builtin_prefetch(first->sp.load(relaxed));  // relaxed: only a hint
+        __builtin_prefetch(first->sp.peek());
         __builtin_prefetch(first->queue_next);
       }
     }

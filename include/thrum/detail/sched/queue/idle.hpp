@@ -66,6 +66,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 
 #include <cstdint>
@@ -211,17 +212,15 @@ class idle_set {
   void put_m_locked(M& m) noexcept {
     m.idle_next = ms_;
     ms_ = &m;
-    // relaxed: under the lock; a figure
-    idle_m_count_.store(idle_m_count_.load(relaxed) + 1, relaxed);
+    idle_m_count_.set(idle_m_count_.get() + 1);
   }
 
   M* take_m_locked() noexcept {
     M* const m = ms_;
     if (m != nullptr) {
       ms_ = m->idle_next;
-      const std::uint32_t left = idle_m_count_.load(relaxed) - 1;  // relaxed: under the lock
-      // relaxed: under the lock; a figure
-      idle_m_count_.store(left, relaxed);
+      const std::uint32_t left = idle_m_count_.get() - 1;
+      idle_m_count_.set(left);
       least_ms_ = left < least_ms_ ? left : least_ms_;
     }
     return m;
@@ -231,9 +230,7 @@ class idle_set {
 
   /// The smallest number of Ms that were here since forget_least_ms_locked(): so many are too many.
   std::uint32_t least_ms_locked() const noexcept { return least_ms_; }
-  void forget_least_ms_locked() noexcept {
-    least_ms_ = idle_m_count_.load(relaxed);  // relaxed: under the lock
-  }
+  void forget_least_ms_locked() noexcept { least_ms_ = idle_m_count_.get(); }
   /// One of the Ms that are too many, to be ended.
   M* take_m_to_end_locked() noexcept {
     const std::uint32_t others = least_ms_ - 1;
@@ -274,9 +271,7 @@ class idle_set {
   std::uint32_t idle_ps() const noexcept {
     return idle_p_count_.load(seq_cst);  // [id.idle =] a hint without the lock, exact with it
   }
-  std::uint32_t idle_ms() const noexcept {
-    return idle_m_count_.load(relaxed);  // relaxed: a figure for reports
-  }
+  std::uint32_t idle_ms() const noexcept { return idle_m_count_.peek(); }
 
  private:
   void count_ps_locked(int more) noexcept {
@@ -289,12 +284,9 @@ class idle_set {
 
   void allow_locked(std::uint32_t idle) noexcept {
     const std::uint32_t busy = expected_ > idle ? expected_ - idle : 0;
-    // relaxed: a heuristic, orders nothing
-    at_a_time_.store(Traits::searchers_at_a_time(busy), relaxed);
+    at_a_time_.set(Traits::searchers_at_a_time(busy));
   }
-  std::uint32_t at_a_time() const noexcept {
-    return at_a_time_.load(relaxed);  // relaxed: a heuristic, orders nothing
-  }
+  std::uint32_t at_a_time() const noexcept { return at_a_time_.get(); }
 
   void clear_need() noexcept {
     // [id.need =] seq_cst, and the fence: whatever a submitter published before it read the flag
@@ -311,12 +303,16 @@ class idle_set {
 
   template <class T>
   using atomic = typename Traits::template atomic<T>;
+  template <class U>
+  using under_lock = base::under_lock<U, atomic<U>>;
+  template <class U>
+  using hint = base::hint<U, atomic<U>>;
 
   alignas(base::cache_line_size) atomic<std::uint32_t> spinning_{0};
   atomic<std::uint32_t> need_spinning_{0};
   atomic<std::uint32_t> idle_p_count_{0};
-  atomic<std::uint32_t> idle_m_count_{0};
-  atomic<std::uint32_t> at_a_time_{1};
+  under_lock<std::uint32_t> idle_m_count_{0};
+  hint<std::uint32_t> at_a_time_{1};
 
   alignas(base::cache_line_size) Lock lock_{lock_rank::idle};
   P* ps_ = nullptr;

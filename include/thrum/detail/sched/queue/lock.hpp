@@ -29,6 +29,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/queue/lock_rank.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>  // IWYU pragma: export
@@ -42,9 +43,9 @@ using namespace base::orders;
 
 #if THRUM_CHECKS
 /// Says whether the calling thread may take a lock (SC1 in section.hpp); set by the first M.
-inline constinit std::atomic<bool (*)() noexcept> may_lock{nullptr};
+inline constinit base::set_once<bool (*)() noexcept> may_lock{nullptr};
 inline void check_lock() noexcept {
-  const auto ask = may_lock.load(relaxed);  // relaxed: set once, to a constant
+  const auto ask = may_lock.get();
   THRUM_ASSERT(SC1, ask == nullptr || ask());
 }
 #else
@@ -187,7 +188,6 @@ class blocking_lock : private ranked {
   THRUM_COLD void lock_slow() noexcept {
     for (int i = 0; i < 100; ++i) {
       std::uint32_t expected = free;
-      // relaxed: only a hint whether the exchange can succeed
       if (word_.load(relaxed) == free &&
           // [lock.futex <] acquire: as in lock; relaxed: without the lock nothing is read
           word_.compare_exchange_strong(expected, held, acquire, relaxed)) {

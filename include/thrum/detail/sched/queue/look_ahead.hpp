@@ -69,7 +69,7 @@ class look_ahead {
   THRUM_COLD static void fetch(T& item) noexcept {
     T* const soon = item.queue_ahead;
     item.queue_ahead = nullptr;
-    prefetch_stack(soon->sp.load(relaxed));  // relaxed: only a hint
+    prefetch_stack(soon->sp.peek());
     if (T* const later = soon->queue_ahead) {
       __builtin_prefetch(later, 1);
     }

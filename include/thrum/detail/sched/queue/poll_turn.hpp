@@ -26,6 +26,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #include <cstdint>
 
@@ -37,6 +38,8 @@ template <class Traits>
 class poll_turn {
   template <class T>
   using atomic = typename Traits::template atomic<T>;
+  template <class U>
+  using hint = base::hint<U, atomic<U>>;
 
  public:
   /// Stands for "for ever".
@@ -85,14 +88,14 @@ class poll_turn {
   [[nodiscard]] bool look(Poll poll, Now now) noexcept {
     // [s.poll <] acquire: 0 means that a thread sleeps there; sees: begin_sleep, end_sleep
     std::int64_t last = last_.load(acquire);
-    if (last == 0 || looks_.exchange(true, relaxed)) {  // relaxed: a second look would do no harm
+    if (last == 0 || looks_.swap(true)) {
       return false;
     }
     poll();
-    looks_.store(false, relaxed);  // relaxed: it protects nothing, as the exchange
+    looks_.set(false);
     const std::int64_t after = now();
     if (last != never && after - last >= 2 * Traits::poll_interval_ns) [[unlikely]] {
-      left_alone_at_.store(after, relaxed);  // relaxed: only a heuristic
+      left_alone_at_.set(after);
     }
     // [s.poll =] seq_cst: for is_due. relaxed: the monitor has looked, or a thread sleeps there now
     last_.compare_exchange_strong(last, after, seq_cst, relaxed);
@@ -112,14 +115,14 @@ class poll_turn {
     if (last == 0 || now - last < unattended_ns) {
       return false;
     }
-    left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
+    left_alone_at_.set(now);
     return true;
   }
 
   /// Whether note_if_left_alone() was true within the last second, or a look came later than twice the
   /// interval of a busy P.
   [[nodiscard]] bool was_left_alone(std::int64_t now) const noexcept {
-    return now - left_alone_at_.load(relaxed) < lately_ns;  // relaxed: only a heuristic
+    return now - left_alone_at_.get() < lately_ns;
   }
 
   /// Takes the right to look once, for the monitor: no thread sleeps, and the last poll is that
@@ -133,7 +136,7 @@ class poll_turn {
       return false;
     }
     if (last != never) {
-      left_alone_at_.store(now, relaxed);  // relaxed: only a heuristic
+      left_alone_at_.set(now);
     }
     return true;
   }
@@ -145,8 +148,8 @@ class poll_turn {
   atomic<std::int64_t> last_{never};
   atomic<std::int64_t> until_{for_ever};
   /// A thread is inside a poll that does not wait; others need not look meanwhile.
-  atomic<bool> looks_{false};
-  atomic<std::int64_t> left_alone_at_{-lately_ns};
+  hint<bool> looks_{false};
+  hint<std::int64_t> left_alone_at_{-lately_ns};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

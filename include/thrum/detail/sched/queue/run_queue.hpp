@@ -83,6 +83,7 @@
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #include <cstdint>
 
@@ -157,6 +158,8 @@ class run_queue {
  private:
   template <class U>
   using atomic = typename Traits::template atomic<U>;
+  template <class U>
+  using one_writer = base::one_writer<U, atomic<U>>;
 
   static constexpr std::uint32_t mask = capacity - 1;
   static_assert(capacity >= 2 && (capacity & mask) == 0, "RQ1: a power of two");
@@ -169,7 +172,7 @@ class run_queue {
   alignas(base::cache_line_size) atomic<std::uint32_t> head_{0};
 
   // The owner; others read. Both words are written at each hand-over, so they share a line.
-  alignas(base::cache_line_size) atomic<std::uint32_t> tail_{0};
+  alignas(base::cache_line_size) one_writer<std::uint32_t> tail_{0};
   atomic<T*> runnext_{nullptr};
 
   // The owner writes, thieves read what tail_ published.
@@ -181,7 +184,7 @@ class run_queue {
 template <class T, class Traits>
 base::intrusive_queue<T> run_queue<T, Traits>::push(T* g) noexcept {
   const std::uint32_t head = head_.load(acquire);  // [rq.2 <] slot given back; sees: consumers
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
+  const std::uint32_t tail = tail_.get();
   THRUM_ASSERT(RQ2, tail - head <= capacity);
   if (tail - head < capacity) [[likely]] {
     slot(tail).store(g, relaxed);    // relaxed: published by tail_
@@ -194,8 +197,8 @@ base::intrusive_queue<T> run_queue<T, Traits>::push(T* g) noexcept {
 template <class T, class Traits>
 base::intrusive_queue<T> run_queue<T, Traits>::push_slow(T* g) noexcept {
   constexpr std::uint32_t half = capacity / 2;
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
-  std::uint32_t head = head_.load(acquire);        // [rq.2 <] slot given back; sees: consumers
+  const std::uint32_t tail = tail_.get();
+  std::uint32_t head = head_.load(acquire);  // [rq.2 <] slot given back; sees: consumers
   while (tail - head == capacity) {
     // [rq.2 >] gives `half` slots back; sees: push, push_batch. Failure: a thief made room
     // meanwhile.
@@ -225,7 +228,7 @@ base::intrusive_queue<T> run_queue<T, Traits>::unlink(std::uint32_t first,
 template <class T, class Traits>
 void run_queue<T, Traits>::push_batch(base::intrusive_queue<T>& batch) noexcept {
   const std::uint32_t head = head_.load(acquire);  // [rq.2 <] slot given back; sees: consumers
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
+  const std::uint32_t tail = tail_.get();
   THRUM_ASSERT(RQ2, tail - head <= capacity);
   std::uint32_t next = tail;
   while (next - head != capacity && !batch.empty()) {
@@ -239,7 +242,7 @@ void run_queue<T, Traits>::push_batch(base::intrusive_queue<T>& batch) noexcept 
 
 template <class T, class Traits>
 THRUM_INLINE T* run_queue<T, Traits>::pop() noexcept {
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
+  const std::uint32_t tail = tail_.get();
   // [rq.2 <] as every load of head_; sees: consumers
   std::uint32_t head = head_.load(acquire);
   while (head != tail) {
@@ -271,7 +274,7 @@ THRUM_INLINE T* run_queue<T, Traits>::take_runnext() noexcept {
 
 template <class T, class Traits>
 base::intrusive_queue<T> run_queue<T, Traits>::drain() noexcept {
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
+  const std::uint32_t tail = tail_.get();
   // [rq.2 <] as every load of head_; sees: consumers
   std::uint32_t head = head_.load(acquire);
   base::intrusive_queue<T> taken;
@@ -290,7 +293,7 @@ base::intrusive_queue<T> run_queue<T, Traits>::drain() noexcept {
 
 template <class T, class Traits>
 std::uint32_t run_queue<T, Traits>::ring_size() const noexcept {
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: only the owner writes
+  const std::uint32_t tail = tail_.get();
   // [rq.2 <] as every load of head_; sees: consumers
   return tail - head_.load(acquire);
 }
@@ -300,7 +303,7 @@ std::uint32_t run_queue<T, Traits>::ring_size() const noexcept {
 template <class T, class Traits>
 T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too,
                                          bool victim_is_running) noexcept {
-  const std::uint32_t thief_tail = thief.tail_.load(relaxed);  // relaxed: the caller owns thief
+  const std::uint32_t thief_tail = thief.tail_.get();
   // [rq.2 <] the thief's slots are given back (RQ3); sees: consumers
   const std::uint32_t room = capacity - (thief_tail - thief.head_.load(acquire));
   for (;;) {
@@ -311,7 +314,7 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
       if (!take_runnext_too) {
         return nullptr;
       }
-      T* next = runnext_.load(relaxed);  // relaxed: the CAS below decides, nothing is followed here
+      T* next = runnext_.load(relaxed);
       if (next == nullptr) {
         return nullptr;
       }
@@ -364,7 +367,7 @@ bool run_queue<T, Traits>::empty() const noexcept {
 template <class T, class Traits>
 std::uint32_t run_queue<T, Traits>::size() const noexcept {
   const std::uint32_t head = head_.load(acquire);  // [rq.2 <] before tail_; sees: consumers
-  const std::uint32_t tail = tail_.load(relaxed);  // relaxed: a guess is enough
+  const std::uint32_t tail = tail_.peek();
   const std::uint32_t count = tail - head;
   return count <= capacity ? count : capacity;  // the two may be of different moments (RQ2)
 }

@@ -43,6 +43,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/sched/queue/lock_rank.hpp>
 
 #include <cstddef>
@@ -141,9 +142,7 @@ class timer_heap {
   }
 
   /// Entries, armed or stopped.
-  std::size_t size() const noexcept {
-    return size_.load(relaxed);  // relaxed: a hint for thieves
-  }
+  std::size_t size() const noexcept { return size_.peek(); }
 
  private:
   struct entry {
@@ -177,7 +176,7 @@ class timer_heap {
   slot* slots_ = nullptr;        // behind the entries, as many
   std::uint32_t free_slot_ = 0;  // there is one as long as there is room
   std::size_t capacity_ = 0;
-  typename Traits::template atomic<std::size_t> size_{0};
+  base::under_lock<std::size_t, typename Traits::template atomic<std::size_t>> size_{0};
   typename Traits::template atomic<std::int64_t> earliest_{never};
   typename Traits::template atomic<std::uint32_t> runners_{0};  // threads inside run_due
 };
@@ -297,9 +296,9 @@ bool timer_heap<Traits>::detach(timer& t) noexcept {
 /// way, and moves those that have been armed again for later. Caller holds the lock.
 template <class Traits>
 typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t now) noexcept {
-  while (size_.load(relaxed) > 0 && entries_[0].when <= now) {  // relaxed: under the lock
+  while (size_.get() > 0 && entries_[0].when <= now) {
     timer& t = *slots_[entries_[0].slot].owner;
-    std::int64_t state = t.word.load(relaxed);  // relaxed: the exchange decides
+    std::int64_t state = t.word.load(relaxed);
     // [th.word <] acquire: what the owner wrote for the function, or that it is done with the
     // entry.
     // relaxed: looks at it again
@@ -356,11 +355,11 @@ void timer_heap<Traits>::take_all(timer_heap& other) noexcept {
   const bool is_first = this < &other;  // two of one rank, in the order of their addresses: LR1
   scoped first(is_first ? lock_ : other.lock_);
   scoped second(is_first ? other.lock_ : lock_);
-  const std::size_t n = other.size_.load(relaxed);  // relaxed: under the lock
+  const std::size_t n = other.size_.get();
   for (std::size_t i = 0; i < n; ++i) {
     insert(*other.slots_[other.entries_[i].slot].owner, other.entries_[i].when);
   }
-  while (const std::size_t left = other.size_.load(relaxed)) {  // relaxed: under the lock
+  while (const std::size_t left = other.size_.get()) {
     other.erase(left - 1);
   }
   other.publish_earliest();
@@ -373,7 +372,7 @@ void timer_heap<Traits>::discard_all() noexcept {
     timer* t;
     {
       scoped guard(lock_);
-      const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+      const std::size_t n = size_.get();
       if (n == 0) {
         publish_earliest();
         break;
@@ -398,7 +397,7 @@ template <class Traits>
 std::int64_t timer_heap<Traits>::earliest_armed() noexcept {
   scoped guard(lock_);
   std::int64_t least = never;
-  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: under the lock
+  for (std::size_t i = 0; i < size_.get(); ++i) {
     // relaxed: only a snapshot
     const std::int64_t state = slots_[entries_[i].slot].owner->word.load(relaxed);
     if (state > timer::busy && state < least) {
@@ -412,7 +411,7 @@ template <class Traits>
 std::size_t timer_heap<Traits>::armed() noexcept {
   scoped guard(lock_);
   std::size_t n = 0;
-  for (std::size_t i = 0; i < size_.load(relaxed); ++i) {  // relaxed: under the lock
+  for (std::size_t i = 0; i < size_.get(); ++i) {
     // relaxed: only a snapshot
     n += slots_[entries_[i].slot].owner->word.load(relaxed) > timer::busy;
   }
@@ -421,7 +420,7 @@ std::size_t timer_heap<Traits>::armed() noexcept {
 
 template <class Traits>
 void timer_heap<Traits>::publish_earliest() noexcept {
-  const std::size_t n = size_.load(relaxed);  // relaxed: we hold the lock
+  const std::size_t n = size_.get();
   // [th.earliest =] seq_cst: an M that gives up its P first counts itself out and then reads
   // this; a thread that adds a timer first writes this and then looks for such an M.
   earliest_.exchange(n == 0 ? never : entries_[0].when, seq_cst);  // TH3

@@ -22,11 +22,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 template <class Traits>
 void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
-  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+  const std::size_t n = size_.get();
   if (n == capacity_) {
     grow();
   }
-  size_.store(n + 1, relaxed);  // relaxed: under the lock
+  size_.set(n + 1);
   t.slot = free_slot_;
   free_slot_ = std::exchange(slots_[t.slot], slot{&t, 0}).at;
   place(n, entry{when, t.slot});
@@ -38,9 +38,9 @@ void timer_heap<Traits>::insert(timer& t, std::int64_t when) noexcept {
 
 template <class Traits>
 void timer_heap<Traits>::erase(std::size_t i) noexcept {
-  const std::size_t last = size_.load(relaxed) - 1;  // relaxed: under the lock
+  const std::size_t last = size_.get() - 1;
   THRUM_ASSERT(TH1, i <= last);
-  size_.store(last, relaxed);  // relaxed: under the lock
+  size_.set(last);
   slots_[entries_[i].slot] = slot{nullptr, free_slot_};
   free_slot_ = entries_[i].slot;
   if (i == last) {
@@ -68,7 +68,7 @@ void timer_heap<Traits>::sift_up(std::size_t i) noexcept {
 template <class Traits>
 void timer_heap<Traits>::sift_down(std::size_t i) noexcept {
   const entry moving = entries_[i];
-  const std::size_t n = size_.load(relaxed);  // relaxed: under the lock
+  const std::size_t n = size_.get();
   for (;;) {
     const std::size_t first = i * arity + 1;
     if (first >= n) {

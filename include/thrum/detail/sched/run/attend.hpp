@@ -68,9 +68,7 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
   }
   // [p.attention <] acquire: as in attend; only the holder clears bits
   std::uint32_t asked = p.attention.load(acquire) & ~std::uint32_t{attention_standing};
-  if ((asked & attention_preempt) != 0 &&
-      // relaxed: published by the request; own count
-      p.asked_tick.load(relaxed) != p.schedule_tick.get()) {
+  if ((asked & attention_preempt) != 0 && p.asked_tick.get() != p.schedule_tick.get()) {
     // It was meant for an earlier goroutine, which had a whole slice; this one does not give way.
     // [p.attention <] acquire: as in attend
     asked = p.attention.fetch_and(~std::uint32_t{attention_preempt}, acquire) &

@@ -79,10 +79,9 @@ inline void count_end(machine& m) noexcept {
 
 /// E3 for a goroutine without a handle.
 inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
-  g.extent.note_limit(
-      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
+  g.extent.note_limit(arch::parked_limit(g.sp.get()));
   base::context_destroy(g.context);
-  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
+  g.status.set(g_status::dead);
   recycle(m, g);
   count_end(m);
   return true;
@@ -92,14 +91,13 @@ inline bool commit_end(machine& m, goroutine& g, void*) noexcept {
 inline bool commit_end_joined(machine& m, goroutine& g, void* joiner) noexcept {
   auto* first = static_cast<wait_point*>(joiner);
   g.join_lock.lock();
-  if (g.join.load(relaxed) == join_state::detached) {  // relaxed: under the lock
+  if (g.join.get() == join_state::detached) {
     g.join_lock.unlock();
     return false;
   }
-  g.extent.note_limit(
-      arch::parked_limit(g.sp.load(relaxed)));  // relaxed: this thread has written it
+  g.extent.note_limit(arch::parked_limit(g.sp.get()));
   base::context_destroy(g.context);
-  g.status.store(g_status::dead, relaxed);  // relaxed: only for display
+  g.status.set(g_status::dead);
   count_end(m);
   // A joiner may have come since E1, but not if E1 found one: a handle has one user.
   if (first == nullptr) {
@@ -171,19 +169,19 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
       leave(*m, let_go_of_thread(*m, g, next), &commit_end, nullptr, true);
     }
     g.join_lock.lock();
-    const bool detached = g.join.load(relaxed) == join_state::detached;  // relaxed: under the lock
+    const bool detached = g.join.get() == join_state::detached;
     wait_point* joiner = take_joiner_locked(g);
     g.join_lock.unlock();
     if (detached) {
       leave_scheduler(*m);
       g.discard_result(g);
-      g.join.store(join_state::none, relaxed);  // relaxed: the handle is gone, only we look
+      g.join.set(join_state::none);
       continue;
     }
     goroutine* next = nullptr;
-    // relaxed: only a hint; a P that is asked for something goes through g0
+    // A P that is asked for something goes through g0
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
-        m->p->attention.load(relaxed) == 0 && !is_in_background(*joiner->g)) {
+        m->p->attention.get() == 0 && !is_in_background(*joiner->g)) {
       next = joiner->g;
       joiner = nullptr;
     } else {

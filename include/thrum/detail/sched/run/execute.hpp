@@ -18,15 +18,14 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 inline void execute(machine& m, goroutine& g) noexcept {
   wait_if_frozen(m);
   m.g = &g;
-  g.status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
+  g.status.set(g_status::running);
   m.p->counts.switches.add();
   if constexpr (THRUM_EXCEPTIONS) {
     *m.exceptions = g.exceptions;
   }
   g.flags |= g_started;
   base::before_switch(m.context, g.context, false);
-  // relaxed: the queue published it
-  arch::switch_stack(&m.g0_sp, g.sp.load(relaxed), &m);
+  arch::switch_stack(&m.g0_sp, g.sp.get(), &m);
   arrive(m, m.context);
 }
 

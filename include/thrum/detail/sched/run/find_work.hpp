@@ -225,8 +225,7 @@ inline goroutine* find_work(machine& m) noexcept {
       return nullptr;
     }
     bool was_low = false;
-    // relaxed: the asking thread sets it again if it is missed by a moment
-    if (const std::uint32_t asked = m.p->attention.load(relaxed); asked != 0) {
+    if (const std::uint32_t asked = m.p->attention.get(); asked != 0) {
       was_low = (asked & attention_low) != 0;
       if (!attend(m)) {
         // Not before this M has stopped spinning: it would count itself as one that searches.

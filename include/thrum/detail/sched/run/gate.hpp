@@ -86,7 +86,7 @@ class basic_gate {
     }
     withdrawal outcome = attempt();
     for (std::uint32_t turn = 0; outcome == withdrawal::busy; ++turn) {
-      if (word_.load(relaxed) == state::shut) {  // relaxed: nothing is read because of it
+      if (word_.load(relaxed) == state::shut) {
         outcome = withdrawal::refused;
         break;
       }

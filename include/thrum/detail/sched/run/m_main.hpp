@@ -29,7 +29,7 @@ inline void* m_main(void* argument) noexcept {
   set_current_m(&m);
   os::this_threads_exit_watch().watch(config.exit_hook);
 #if THRUM_CHECKS
-  may_lock.store(&is_lock_allowed, relaxed);  // relaxed: a constant once set
+  may_lock.set(&is_lock_allowed);
 #endif
   m.exceptions = os::thread_exception_state();
   m.error_number = os::thread_error_number();

@@ -29,7 +29,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 static_assert(no_deadline == timer_heap<traits>::never);
 
 /// Called for each goroutine that is about to park, if it is set: see debug/mutex_watch.hpp.
-inline constinit std::atomic<void (*)(goroutine_id id, std::string_view name)> observe_park{
+inline constinit base::set_once<void (*)(goroutine_id id, std::string_view name)> observe_park{
     nullptr};
 
 // ---- park --------------------------------------------------------------------------------------
@@ -41,10 +41,9 @@ THRUM_INLINE void park_inlined(section& here, wait_reason reason, commit_functio
                                void* argument) noexcept {
   machine& m = here.this_m();
   goroutine& g = *m.g;
-  g.reason.store(reason, relaxed);  // relaxed: only for display
-  // relaxed: only for display
-  g.parked_ms.store(m.scheduler->coarse_ms.load(relaxed), relaxed);
-  g.status.store(g_status::waiting, relaxed);  // relaxed: published by what commit does
+  g.reason.set(reason);
+  g.parked_ms.set(m.scheduler->coarse_ms.get());
+  g.status.set(g_status::waiting);
   here.moved_to(leave(m, take_next(m), commit, argument));
 }
 
@@ -178,7 +177,7 @@ THRUM_COLD wake_cause wait_until_stopped(section& here, wait_point& point, Lock&
   if (shown) {
     stop.hide(point);
   }
-  return point.cause.load(relaxed);  // relaxed: written before we were woken
+  return point.cause.get();
 }
 
 /// The running goroutine parks until it is woken, or its timer ends the wait.
@@ -197,8 +196,7 @@ void park_until(section& here, wait_reason reason, wait_point& point, Lock& held
 template <class Lock>
 THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool cancellable) noexcept {
   goroutine& g = *m.g;
-  // relaxed: set before there are goroutines
-  if (const auto observe = observe_park.load(relaxed)) [[unlikely]] {
+  if (const auto observe = observe_park.get()) [[unlikely]] {
     observe(g.id, g.name);
   }
   if (!cancellable) {
@@ -218,7 +216,7 @@ THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool can
 
 /// The second half of a wait, after the goroutine was woken. Returns why the wait has ended.
 THRUM_INLINE wake_cause end_wait(goroutine& g, wait_point& point, bool cancellable) noexcept {
-  const wake_cause cause = point.cause.load(relaxed);  // relaxed: written before we were woken
+  const wake_cause cause = point.cause.get();
   if (cancellable) {
     end_withdrawable(g, cause);
   }
@@ -260,7 +258,7 @@ wake_cause wait(section& here, wait_point& point, Lock& held,
     }
     held.unlock();
     wait_as_thread(point, options.deadline, options.reason);
-    return point.cause.load(relaxed);  // relaxed: written before we were woken
+    return point.cause.get();
   }
   if (options.deadline == no_deadline && options.cancellable) [[likely]] {
     return wait_for_ever(here, *m, point, held, options.reason);

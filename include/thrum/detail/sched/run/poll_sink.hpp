@@ -49,7 +49,7 @@ struct polled_goroutines {
         ready_outside_ring(g);
         continue;
       }
-      g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+      g.status.set(g_status::runnable);
       (std::exchange(g.moved_much, false) ? returned : others).push_back(&g);
     }
   }

@@ -34,11 +34,11 @@ inline void push_to_ring(machine& m, goroutine& g) noexcept {
 /// Spends a credit of the P on waking an idle P for its runnext, if one idles and too few Ms spin.
 inline void wake_for_runnext(machine& m) noexcept {
   auto& credit = m.p->wake_credit;
-  // relaxed: only a heuristic; thieves and the monitor may overwrite it
-  const std::uint32_t left = credit.load(relaxed);
+  // Thieves and the monitor may overwrite it
+  const std::uint32_t left = credit.get();
   if (left != 0 && m.scheduler->idle.claim_wake()) [[unlikely]] {
     if (m.scheduler->wake_claimed()) {
-      credit.store(left - 1, relaxed);  // relaxed: only a heuristic
+      credit.set(left - 1);
     }
   }
 }
@@ -46,7 +46,7 @@ inline void wake_for_runnext(machine& m) noexcept {
 /// Makes a goroutine runnable that may run on one host only. From any thread.
 THRUM_COLD inline void ready_on_host(goroutine& g) noexcept {
   runtime_scheduler& scheduler = *g.scheduler;
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  g.status.set(g_status::runnable);
   // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.wakers.enter();
   if (!g.bound->as_host->inbox.push(g)) {
@@ -65,8 +65,8 @@ THRUM_COLD inline void ready_outside_ring(goroutine& g) noexcept {
     return;
   }
   runtime_scheduler& scheduler = *g.scheduler;
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
-  scheduler.wakers.enter();                     // as in ready_elsewhere
+  g.status.set(g_status::runnable);
+  scheduler.wakers.enter();  // as in ready_elsewhere
   scheduler.background.push_back(g);
   scheduler.wake_processor();
   scheduler.wakers.leave();
@@ -86,7 +86,7 @@ THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
     ready_outside_ring(g);
     return;
   }
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  g.status.set(g_status::runnable);
   if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
     ready_behind(m, *kicked);
   } else if (m.scheduler->has_other_ps()) {
@@ -104,7 +104,7 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
     ready_outside_ring(g);
     return;
   }
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+  g.status.set(g_status::runnable);
   ready_behind(m, g);
 }
 
@@ -115,7 +115,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
     return;
   }
   runtime_scheduler& scheduler = *g.scheduler;
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  g.status.set(g_status::runnable);
   // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.wakers.enter();
   scheduler.global.push_back(g);

@@ -29,7 +29,7 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 inline bool commit_held_back(machine& m, goroutine& g, void*) noexcept {
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the reserve's lock
+  g.status.set(g_status::runnable);
   return m.scheduler->reserve.hold_back(g);
 }
 
@@ -196,10 +196,8 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
   g.wakes_earned = 0;
   g.uncancellable = 0;
   g.flags = flags;
-  // relaxed: published by the queue
-  g.sp.store(
-      arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g),
-      relaxed);
+  g.sp.set(
+      arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g));
 }
 
 /// Lets a G with a task run, which is set as for prepare_launch.
@@ -314,7 +312,7 @@ THRUM_INLINE fresh_goroutine::fresh_goroutine(section& here, runtime_scheduler& 
   g_->id = next_id(scheduler, m_);
   g_->entry = form.run;
   g_->discard_result = form.discard;
-  g_->join.store(form.join, relaxed);  // relaxed: not yet published
+  g_->join.set(form.join);
   if (name.empty()) [[likely]] {
     g_->name[0] = '\0';
   } else {

@@ -44,7 +44,7 @@ inline stolen steal_work(machine& m) noexcept {
   for (int round = 0; round < rounds; ++round) {
     const bool last = round == rounds - 1;
     for (auto walk = m.order.start(m.search.next()); !walk.done(); walk.next()) {
-      if (scheduler.closing.load(relaxed)) {  // relaxed: a hint to hurry
+      if (scheduler.closing.peek()) {
         return result;
       }
       processor& victim = scheduler.ps.among(walk.position(), live);
@@ -60,8 +60,8 @@ inline stolen steal_work(machine& m) noexcept {
           return result;  // our own queue is no longer empty, and a thief's must be
         }
       }
-      // relaxed: an idle P has nothing (ID1); one that has just become busy is seen next time
-      const p_status status = victim.status.load(relaxed);
+      // An idle P has nothing (ID1). One that has just become busy is seen next time.
+      const p_status status = victim.status.peek();
       if (status == p_status::idle || status == p_status::dead) {
         continue;
       }
@@ -72,8 +72,8 @@ inline stolen steal_work(machine& m) noexcept {
       if (result.g != nullptr) {
         own.counts.steals.add(1 + own.queue.ring_size());
         if (had_runnext) {
-          // relaxed: only a heuristic; help was of use to this P, so it may call again
-          victim.wake_credit.store(traits::wake_credit, relaxed);
+          // Help was of use to this P, so it may call again.
+          victim.wake_credit.set(traits::wake_credit);
         }
         return result;
       }

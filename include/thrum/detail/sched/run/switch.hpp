@@ -67,8 +67,8 @@ THRUM_INLINE void arrive(machine& m, base::stack_context& here) noexcept {
     return;
   }
   m.left.g = nullptr;
-  // Here, as this stack is sound. relaxed: this thread has written it
-  if (const void* const sp = g->sp.load(relaxed); is_beyond_stack(*g, sp)) [[unlikely]] {
+  // Here, as this stack is sound.
+  if (const void* const sp = g->sp.get(); is_beyond_stack(*g, sp)) [[unlikely]] {
     look_at_overrun(*g, sp);
   }
   if (!m.left.commit(m, *g, m.left.argument)) [[unlikely]] {
@@ -99,12 +99,12 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
     next = nullptr;
   }
   if (next != nullptr) {
-    next->status.store(g_status::running, relaxed);  // relaxed: we took it from a queue
+    next->status.set(g_status::running);
     m.p->counts.switches.add();
     if constexpr (THRUM_EXCEPTIONS) {
       *m.exceptions = next->exceptions;
     }
-    target = next->sp.load(relaxed);  // relaxed: the queue published it
+    target = next->sp.get();
     context = &next->context;
   } else {
     if constexpr (THRUM_EXCEPTIONS) {
@@ -125,8 +125,8 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
     }
     now = arch::switch_stack(g.sp_slot(), target, &m);
   }
-  auto& here = *static_cast<machine*>(now);           // LO2: m is another one
-  THRUM_ASSERT(LO4, here.inside.load(relaxed) != 0);  // relaxed: only this thread writes it
+  auto& here = *static_cast<machine*>(now);  // LO2: m is another one
+  THRUM_ASSERT(LO4, here.inside.get() != 0);
   arrive(here, g.context);
   *here.error_number = error_number;  // LO5
   return here;
@@ -136,8 +136,7 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
 /// stack, so it only looks where looking is cheap.
 THRUM_INLINE goroutine* take_next(machine& m) noexcept {
   processor& p = *m.p;
-  // relaxed: a request that we miss by a moment is seen at the next switch
-  if (p.attention.load(relaxed) != 0) [[unlikely]] {
+  if (p.attention.get() != 0) [[unlikely]] {
     return nullptr;
   }
   if (p.timers.size() != 0 && ++p.timer_ticks >= traits::timer_check_interval) [[unlikely]] {

@@ -28,7 +28,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 /// The running goroutine is about to block its thread. Called inside.
 inline void enter_syscall(machine& m) noexcept {
   processor& p = *m.p;
-  m.g->status.store(g_status::syscall, relaxed);  // relaxed: only for display
+  m.g->status.set(g_status::syscall);
   m.old_p = &p;
   m.p = nullptr;
   // [p.status >] release: everything we did with the P, to the thread that takes it.
@@ -44,7 +44,7 @@ inline bool take_from_syscall(machine& m, processor& p) noexcept {
     return false;
   }
   m.p = &p;
-  p.m.store(&m, relaxed);  // relaxed: for the monitor's display
+  p.m.set(&m);
   p.syscall_tick.add();
   return true;
 }
@@ -69,8 +69,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   const unsigned n = scheduler.ps.live();
   for (unsigned i = 0; i != n; ++i) {
     processor& other = scheduler.ps[i];
-    // relaxed: only a hint
-    if (other.status.load(relaxed) == p_status::syscall && take_from_syscall(m, other)) {
+    if (other.status.peek() == p_status::syscall && take_from_syscall(m, other)) {
       scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: the other M for this one
       show_priority(other, *m.g);
       bool ran = false;
@@ -88,12 +87,11 @@ inline machine& exit_syscall(machine& m) noexcept {
   // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
   // that counts as blocked.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
-  g.status.store(g_status::running, relaxed);  // relaxed: only for display
+  g.status.set(g_status::running);
   if (is_in_background(g)) [[unlikely]] {
     show_priority(*here.p, g);  // others may have had this P
   }
-  // relaxed: seen next time if missed
-  return here.p->attention.load(relaxed) != 0 ? attend_running(here) : here;
+  return here.p->attention.get() != 0 ? attend_running(here) : here;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

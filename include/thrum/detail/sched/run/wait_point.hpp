@@ -80,7 +80,7 @@ struct wait_point : base::list_node<wait_point> {
       : g(waits), withdraw(take_out), object(on) {}
 
   goroutine* g = nullptr;  // null: an OS thread, or a callback_point
-  atomic<wake_cause> cause{wake_cause::none};
+  one_writer<wake_cause> cause{wake_cause::none};
   basic_gate<traits> gate;
   withdraw_function withdraw = nullptr;
   void* object = nullptr;                // for withdraw; of a callback_point, itself
@@ -167,15 +167,15 @@ THRUM_INLINE void prefetch_waiter(const wait_point& point) noexcept {
 /// W3 and WP1, under the object's lock: releases the waiter. Afterwards no visitor enters the object on
 /// its behalf.
 THRUM_INLINE void settle(wait_point& point, wake_cause cause) noexcept {
-  // relaxed: read by the waiter after wake(); by the stop, ordered by the fence of [s.gate] in shut
-  point.cause.store(cause, relaxed);
+  // The stop reads it ordered by the fence of [s.gate] in shut
+  point.cause.set(cause);
   point.gate.shut();
 }
 
 /// W3 and WP1 for a point that has won its selection: releases the waiter, and shuts the selection's gate.
 THRUM_INLINE void settle_selection(wait_point& point, wake_cause cause) noexcept {
-  // relaxed: read by the waiter after wake(); the stop looks at the winner
-  point.cause.store(cause, relaxed);
+  // The stop looks at the winner
+  point.cause.set(cause);
   point.selection->self.gate.shut();
 }
 
@@ -195,7 +195,7 @@ inline bool withdraw_in_time(wait_point& point) noexcept {
         return point.withdraw(point, false);
       }) == withdrawal::done;
   if (ours) {
-    point.cause.store(wake_cause::timed_out, relaxed);  // relaxed: published by the wake-up
+    point.cause.set(wake_cause::timed_out);
   }
   return ours;
 }

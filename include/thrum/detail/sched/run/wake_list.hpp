@@ -104,7 +104,7 @@ class wake_list {
  private:
   /// Its status is on the line that the queue writes anyway.
   goroutine& prepared(goroutine& g) noexcept {
-    g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue
+    g.status.set(g_status::runnable);
     is_mixed_ = is_mixed_ || (g.flags & g_outside_ring) != 0 ||
                 (!goroutines_.empty() && g.scheduler != scheduler_);
     scheduler_ = g.scheduler;

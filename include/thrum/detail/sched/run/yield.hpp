@@ -37,7 +37,7 @@ inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
     ready_on_host(g);
     return true;
   }
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  g.status.set(g_status::runnable);
   if (is_in_background(g)) [[unlikely]] {
     m.scheduler->background.push_back(g);
   } else {
@@ -87,7 +87,7 @@ inline void yield(section& here) noexcept {
   machine& m = here.this_m();
   processor& p = *m.p;
   runtime_scheduler& scheduler = *m.scheduler;
-  if (p.attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+  if (p.attention.get() != 0) [[unlikely]] {
     here.moved_to(yield_asked(m));
     return;
   }
@@ -119,7 +119,7 @@ inline void yield(section& here) noexcept {
     }
   }
   goroutine& g = *m.g;
-  g.status.store(g_status::runnable, relaxed);  // relaxed: published by the queue's lock
+  g.status.set(g_status::runnable);
   scheduler.global.push_back_locked(g);
   here.moved_to(leave(m, next, &commit_unlock_global, nullptr));
 }
@@ -129,7 +129,7 @@ inline void yield(section& here) noexcept {
 THRUM_NOINLINE inline bool is_preemption_asked() noexcept {
   const machine* const m = current_m();
   return m != nullptr && m->p != nullptr &&
-         (m->p->attention.load(relaxed) != 0 ||            // relaxed: seen next time
+         (m->p->attention.get() != 0 ||
           m->retake.load(relaxed) != retake_state::none);  // relaxed: seen next time
 }
 
@@ -143,7 +143,7 @@ THRUM_COLD inline void attend_and_leave(machine& m) noexcept { leave_scheduler(a
 
 /// The end of an operation that began by enter_scheduler_at_once: a preemption point, as below.
 THRUM_INLINE void leave_at_once(machine& m) noexcept {
-  if (m.p->attention.load(relaxed) != 0) [[unlikely]] {  // relaxed: seen next time if missed
+  if (m.p->attention.get() != 0) [[unlikely]] {
     attend_and_leave(m);
     return;
   }
@@ -154,8 +154,7 @@ THRUM_INLINE void leave_at_once(machine& m) noexcept {
 /// asks for the P, nothing on a foreign thread.
 inline void preemption_point(section& here) noexcept {
   machine* const m = here.m();
-  // relaxed: seen next time if missed
-  if (m != nullptr && m->p->attention.load(relaxed) != 0) [[unlikely]] {
+  if (m != nullptr && m->p->attention.get() != 0) [[unlikely]] {
     here.moved_to(attend_running(*m));
   }
 }

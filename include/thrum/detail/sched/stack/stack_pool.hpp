@@ -266,7 +266,7 @@ class stack_pool {
   bool abandoned_ = false;
   std::size_t held_ = 0;  // Gs that handles hold, counted once the pool is abandoned
   const memory_hooks memory_;
-  atomic<std::uint32_t> next_colour_{0};
+  shared_figure<std::uint32_t> next_colour_{0};
 };
 
 inline goroutine* stack_pool::take(std::uint8_t size_class) noexcept {
@@ -355,7 +355,7 @@ inline void stack_pool::put_from_handle(goroutine& g) noexcept {
   {
     const section here;
     scoped guard(lock_);
-    g.join.store(join_state::none, relaxed);  // relaxed: under the lock, as abandon reads it
+    g.join.set(join_state::none);
     if (abandoned_) {
       last = --held_ == 0;  // SP3: the last handle
     } else {

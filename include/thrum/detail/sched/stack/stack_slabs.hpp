@@ -143,7 +143,7 @@ THRUM_OUT_OF_LINE goroutine* stack_pool::make(std::uint8_t size_class) noexcept 
   s->slots = 1;
   s->size_class = size_class;
   s->guard = os::guard_kind::none;
-  s->colour = next_colour_.fetch_add(1, relaxed) % colours;  // relaxed: any is as good
+  s->colour = next_colour_.add() % colours;
   s->kept = kept;
   goroutine* const g = carve(*s);
   if (g == nullptr) {
@@ -169,8 +169,8 @@ THRUM_OUT_OF_LINE void stack_pool::abandon(stack_pool* pool) noexcept {
       slab* const s = *link;
       std::size_t held_here = 0;
       for (std::size_t i = 0; i < s->carved; ++i) {
-        // relaxed: cleared under the lock; set before the runtime's threads were joined
-        held_here += g_in(*s, i)->join.load(relaxed) == join_state::done;
+        // Set before the runtime's threads were joined
+        held_here += g_in(*s, i)->join.get() == join_state::done;
       }
       if (held_here != 0) {
         link = &s->next;

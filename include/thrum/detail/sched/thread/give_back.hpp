@@ -111,8 +111,7 @@ THRUM_OUT_OF_LINE void reclaimer::work_on_threads(std::int64_t now) noexcept {
     return;
   }
   scoped guard(idle.lock());
-  // relaxed: under the lock
-  if (!scheduler_.has_idle_threads || scheduler_.closing.load(relaxed)) {
+  if (!scheduler_.has_idle_threads || scheduler_.closing.get()) {
     threads_at_ = never;
     return;
   }

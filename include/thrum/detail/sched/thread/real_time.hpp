@@ -50,8 +50,8 @@ class [[nodiscard]] raised_priority {
 
  private:
   THRUM_COLD void warn(int error) const noexcept {
-    static constinit std::atomic<bool> has_warned{false};
-    if (has_warned.exchange(true, relaxed)) {  // relaxed: only picks the thread that says it
+    static constinit base::hint<bool> has_warned{false};
+    if (has_warned.swap(true)) {
       return;
     }
     base::message<512> text("thrum: the threads of this program run in a real-time class with ");

@@ -110,10 +110,10 @@ class thread_creator {
   /// Makes the creator start the M's thread, or join it as it ends. From anywhere, also from a signal
   /// handler.
   void request(machine& m) noexcept {
-    machine* first = first_.load(relaxed);  // relaxed: the exchange decides
+    machine* first = first_.load(relaxed);
     do {
       m.idle_next = first;
-      // [cr.list >] release: the M, to the creator; relaxed: looks at it again
+      // [cr.list >] release: the M, to the creator
     } while (!first_.compare_exchange_weak(first, &m, release, relaxed));
     note_.wake();
   }
@@ -152,10 +152,10 @@ class thread_creator {
   /// Calls start(), later. It is asked for again only after that has begun. From anywhere.
   void request_start(late_start& what) noexcept {
     late_starts_.fetch_add(1, relaxed);  // relaxed: published as the M goes to sleep that has asked
-    late_start* first = first_late_.load(relaxed);  // relaxed: the exchange decides
+    late_start* first = first_late_.load(relaxed);
     do {
       what.next = first;
-      // [cr.list >] release: the object, to the creator; relaxed: looks at it again
+      // [cr.list >] release: the object, to the creator
     } while (!first_late_.compare_exchange_weak(first, &what, release, relaxed));
     note_.wake();
   }

@@ -57,17 +57,11 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 class thread_reserve {
  public:
   /// Whether new goroutines must be looked at before they begin.
-  bool is_active() const noexcept {
-    return active_.load(relaxed);  // relaxed: published with a P that is handed over
-  }
+  bool is_active() const noexcept { return active_.get(); }
   /// No thread is free. The caller holds the scheduler's lock: TR1
-  void begin_locked() noexcept {
-    active_.store(true, relaxed);  // relaxed: published with a P that is handed over
-  }
+  void begin_locked() noexcept { active_.set(true); }
   /// Threads are free again. The caller holds the scheduler's lock, and then calls release().
-  void end_locked() noexcept {
-    active_.store(false, relaxed);  // relaxed: published by the lock of this object
-  }
+  void end_locked() noexcept { active_.set(false); }
 
   /// Goroutines that are stopped: each occupies a thread.
   unsigned stopped() const noexcept {
@@ -78,12 +72,8 @@ class thread_reserve {
 
   /// The system refuses more threads than these; any_number: it has made one.
   static constexpr unsigned any_number = ~0U;
-  void set_limit(unsigned threads) noexcept {
-    limit_.store(threads, relaxed);  // relaxed: a figure for reports
-  }
-  unsigned limit() const noexcept {
-    return limit_.load(relaxed);  // relaxed: a figure for reports
-  }
+  void set_limit(unsigned threads) noexcept { limit_.set(threads); }
+  unsigned limit() const noexcept { return limit_.get(); }
 
   /// A goroutine has used up a slice without a call.
   void note_loop(const goroutine& g) noexcept {
@@ -172,11 +162,11 @@ class thread_reserve {
   bool ever_held_ = false;
   bool reported_ = false;
   // -- under the scheduler's lock; read without --
-  atomic<bool> active_{false};
+  one_writer<bool> active_{false};
   // -- the Ms that are stopped --
   atomic<unsigned> stopped_{0};
   // -- the creator writes --
-  atomic<unsigned> limit_{any_number};
+  hint<unsigned> limit_{any_number};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

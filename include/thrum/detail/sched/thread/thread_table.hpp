@@ -71,7 +71,7 @@ class m_table {
       vacant_count_.take();
       return m;
     }
-    const unsigned id = made_.load(relaxed);  // relaxed: under the lock
+    const unsigned id = made_.get();
     if (id == most) {
       return nullptr;
     }
@@ -108,7 +108,7 @@ class m_table {
 
   void hold_back_locked(processor& p) noexcept {
     THRUM_ASSERT(MT4, p.queue.empty());
-    p.idle_next = held_.load(relaxed);  // relaxed: under the lock
+    p.idle_next = held_.get();
     // [s.held =] seq_cst: before the caller looks whether an M sleeps in the poller
     held_.exchange(&p, seq_cst);
   }
@@ -116,26 +116,24 @@ class m_table {
   bool holds_back() const noexcept {
     return held_.load(seq_cst) != nullptr;  // [s.held =] seq_cst: after begin_sleep
   }
-  bool is_first_held_locked(const processor* p) const noexcept {
-    return held_.load(relaxed) == p;  // relaxed: under the lock
-  }
+  bool is_first_held_locked(const processor* p) const noexcept { return held_.get() == p; }
   /// Null: there is none.
   [[nodiscard]] processor* release_locked() noexcept {
-    processor* const p = held_.load(relaxed);  // relaxed: under the lock
+    processor* const p = held_.get();
     if (p != nullptr) {
-      held_.store(p->idle_next, relaxed);  // relaxed: a sleeper that sees it late goes to stop_m
+      held_.set(p->idle_next);
     }
     return p;
   }
 
  private:
   machine* places_ = nullptr;
-  atomic<unsigned> made_{0};
+  under_lock<unsigned> made_{0};
   figure<std::uint32_t> vacant_count_;
   figure<std::uint32_t> awaiting_;
   machine* vacant_ = nullptr;
   bool spare_begins_ = false;
-  atomic<processor*> held_{nullptr};
+  under_lock<processor*> held_{nullptr};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

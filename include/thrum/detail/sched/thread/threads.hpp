@@ -68,8 +68,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
 
 inline machine* make_spare(runtime_scheduler& scheduler) noexcept {
   scoped guard(scheduler.idle.lock());
-  // relaxed: set under this lock
-  if (scheduler.closing.load(relaxed) || scheduler.has_spare() ||
+  if (scheduler.closing.get() || scheduler.has_spare() ||
       scheduler.ms.with_thread() == scheduler.config().max_threads ||
       !scheduler.ms.claim_spare_locked()) {
     return nullptr;
@@ -142,7 +141,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
   m.cpu = os::current_cpu();
   {
     scoped guard(idle.lock());
-    if (closing.load(relaxed)) {  // relaxed: set under this lock
+    if (closing.get()) {
       return false;
     }
     idle.put_m_locked(m);  // MT1: this thread is it
@@ -248,9 +247,8 @@ THRUM_OUT_OF_LINE void runtime_scheduler::look_for_refused() noexcept {
 /// There is work and no P idles. One that runs a background goroutine is to be had soon.
 inline void hurry_background(runtime_scheduler& scheduler) noexcept {
   bool runs = false;
-  scheduler.for_each_live_p([&](processor& p) {
-    runs = runs || (p.attention.load(relaxed) & attention_low) != 0;  // relaxed: a guess is enough
-  });
+  scheduler.for_each_live_p(
+      [&](processor& p) { runs = runs || (p.attention.get() & attention_low) != 0; });
   if (runs) {
     scheduler.monitor.wake_for(traits::now());
   }
@@ -282,8 +280,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers whi
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
   const auto has_work = [&] { return !p.queue.empty() || has_shared_work() || has_forks(); };
-  // relaxed: set by the holder that it comes from
-  if ((p.attention.load(relaxed) & attention_low) != 0) {
+  if ((p.attention.get() & attention_low) != 0) {
     // relaxed: its next holder shows what it runs
     p.attention.fetch_and(~std::uint32_t{attention_low}, relaxed);
   }

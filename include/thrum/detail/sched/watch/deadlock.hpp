@@ -60,10 +60,7 @@ inline liveness examine(runtime_scheduler& scheduler, std::uint64_t& ran) noexce
   bool polled = false;
   if (scheduler.poller.descriptors() != 0) {
     scheduler.pool->for_each([&](goroutine& g) {
-      // relaxed: a goroutine that parked has released its P since
-      polled = polled || (g.status.load(relaxed) == g_status::waiting &&
-                          // relaxed: a goroutine that parked has released its P since
-                          is_polled(g.reason.load(relaxed)));
+      polled = polled || (g.status.get() == g_status::waiting && is_polled(g.reason.get()));
     });
   }
   if (armed || polled || scheduler.goroutine_count() == 0) {
@@ -82,7 +79,7 @@ inline bool main_lives(runtime_scheduler& scheduler) noexcept {
   constexpr goroutine_id first = 1;
   bool lives = false;
   scheduler.pool->for_each([&](goroutine& g) {
-    const g_status status = g.status.load(relaxed);  // relaxed: quiet, no thread changes it
+    const g_status status = g.status.get();
     lives = lives || (g.id == first && status != g_status::dead && status != g_status::idle);
   });
   return lives;

@@ -74,7 +74,7 @@ class monitor {
   void sleep_while_idle(liveness alive) noexcept;
   void note_time(std::int64_t now) noexcept {
     const auto ms = static_cast<std::uint32_t>((now - scheduler_.started_at) / 1'000'000);
-    scheduler_.coarse_ms.store(ms, relaxed);  // relaxed: only for display
+    scheduler_.coarse_ms.set(ms);
   }
   /// Whether no thread sleeps until the first timer of all Ps: then the timers of idle Ps need us,
   /// too.
@@ -279,12 +279,11 @@ inline void monitor::wait_for_round() noexcept {
   scheduler_.monitor.plan(now + delay);
   scheduler_.for_each_live_p([&](processor& p) {
     // A busy P's timers need us; if no thread sleeps in the poller, those of all Ps do.
-    // relaxed: a guess is enough
-    if (p.status.load(relaxed) == p_status::running || others_can_run_timers()) {
+    if (p.status.peek() == p_status::running || others_can_run_timers()) {
       const std::int64_t left = scheduler_.next_timer(p) - now;
-      // relaxed: of one that is due it knows, and the retaker has said when to look again
+      // The P knows of one that is due, and the retaker has said when to look again.
       if (left < delay &&
-          (left > 0 || (p.attention.load(relaxed) & ~std::uint32_t{attention_standing}) == 0)) {
+          (left > 0 || (p.attention.get() & ~std::uint32_t{attention_standing}) == 0)) {
         delay = left > traits::monitor_min_sleep_ns ? left : traits::monitor_min_sleep_ns;
       }
     }

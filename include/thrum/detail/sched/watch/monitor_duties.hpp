@@ -57,8 +57,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   look_at_share(p, now);
   // What follows says itself when to come again: rounds of 20 us would use up the monitor's share of a
   // CPU that hogs compete for, and let it oversleep by milliseconds.
-  // relaxed: a wish that is seen the next time if it comes now
-  const std::uint32_t asked = p.attention.load(relaxed);
+  const std::uint32_t asked = p.attention.get();
   const bool low = (asked & attention_low) != 0;
   const bool others_wait =
       !p.queue.empty() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
@@ -78,8 +77,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
 }
 
 inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
-  // relaxed: a guess is enough
-  const bool low = (p.attention.load(relaxed) & attention_low) != 0;
+  const bool low = (p.attention.get() & attention_low) != 0;
   if (low || scheduler_.background.empty()) {
     p.seen.background_since = 0;
     return;
@@ -126,13 +124,13 @@ inline void monitor::look_at_host(host_thread& h, std::int64_t now) noexcept {
   if (!scheduler_.config().preempts) {
     return;
   }
-  const std::int64_t until = h.until.load(relaxed);  // relaxed: a round later is early enough
+  const std::int64_t until = h.until.get();
   const std::int64_t allowed = until < since + slice ? until : since + slice;
   if (now < allowed) {
     sooner(allowed);
     return;
   }
-  p.asked_tick.store(tick, relaxed);  // relaxed: published by the request
+  p.asked_tick.set(tick);
   ask(p, attention_preempt);
 }
 
@@ -177,10 +175,10 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (!p.status.compare_exchange_strong(expected, p_status::idle, acquire, relaxed)) {
     return false;
   }
-  p.m.store(nullptr, relaxed);                     // relaxed: only for display
+  p.m.set(nullptr);
   p.syscall_tick.add();                            // we hold the P now
   scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
-  scheduler_.hand_offs.fetch_add(1, relaxed);      // relaxed: a figure for reports
+  scheduler_.hand_offs.add();
   scheduler_.hand_off(p);
   return true;
 }
@@ -192,7 +190,7 @@ inline bool monitor::look_at_runnext(processor& p) noexcept {
   if (!stuck || scheduler_.idle.idle_ps() == 0) {
     return false;
   }
-  p.wake_credit.store(traits::wake_credit, relaxed);  // relaxed: only a heuristic
+  p.wake_credit.set(traits::wake_credit);
   scheduler_.wake_processor();
   return true;
 }

@@ -104,7 +104,7 @@ THRUM_COLD inline machine& answer_monitor(machine& m) noexcept {
     os::unblock_preempt_signal();
   }
   machine& here = regain_p(m);
-  g.status.store(g_status::running, relaxed);  // relaxed: only for display
+  g.status.set(g_status::running);
   wait_if_frozen(here);
   return here;
 }
@@ -157,7 +157,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
   if (g.thread_locks == 0) {
     unbind(m, g);
   }
-  g.status.store(g_status::running, relaxed);  // relaxed: only for display
+  g.status.set(g_status::running);
 }
 
 /// Whether it was interrupted for a timer before its slice was over: then it goes on as soon as the
@@ -191,7 +191,7 @@ inline machine* find_stopped(machine& m, bool share) noexcept {
   if (other == nullptr) {
     return nullptr;
   }
-  scheduler.taken.exchanges.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  scheduler.taken.exchanges.add();
   return other->bound;
 }
 
@@ -206,8 +206,8 @@ inline machine* find_taker(machine& m) noexcept {
   const auto is_here = [&](const machine& each) { return each.cpu == m.cpu; };
   // A P that is to retire, or to give a turn to the background, needs an M that looks for work, and not
   // one that computes.
-  // relaxed: if it is missed, the next search does it
-  const std::uint32_t asked = m.p->attention.load(relaxed);
+  // If it is missed, the next search does it.
+  const std::uint32_t asked = m.p->attention.get();
   const bool retires = (asked & attention_retire) != 0;
   const bool share = (asked & attention_share) != 0;
   if (is_alone(m) && !retires && !share) {
@@ -238,7 +238,7 @@ inline bool hand_over(machine& m) noexcept {
   m.p->counts.preemptions.add();
   // [p.attention <] acquire: as in attend. What else is asked stays asked.
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
-  const std::int64_t ran_ns = m.p->slice_ran_ns.load(relaxed);  // relaxed: published by the request
+  const std::int64_t ran_ns = m.p->slice_ran_ns.get();
   end_slice(m);
   processor& p = scheduler.release_p(m);
   bind(m, g);
@@ -273,7 +273,7 @@ inline bool stop_without_p(machine& m) noexcept {
     g.status.store(g_status::preempted, release);
     scheduler.queue_for(g).push_preempted(g, false);
   }
-  scheduler.taken.without_p.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  scheduler.taken.without_p.add();
   scheduler.wake_processor();
   return true;
 }
@@ -292,7 +292,7 @@ inline void interrupt(void* argument) noexcept {
       return;
     }
   }
-  if (m.inside.load(relaxed) != 0) {  // relaxed: written by this thread
+  if (m.inside.get() != 0) {
     return;  // H1. The request stands, and is served at the end of the operation.
   }
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]

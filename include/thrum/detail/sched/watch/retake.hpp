@@ -124,7 +124,7 @@ class retaker {
 
 inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
                            std::int64_t& next_look) noexcept {
-  machine* const m = p.m.load(relaxed);  // relaxed: the caller has acquired its status
+  machine* const m = p.m.get();
   if (m == nullptr) {
     return;
   }
@@ -252,8 +252,8 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
 }
 
 inline void retaker::ask(processor& p, std::int64_t now, std::int64_t since) noexcept {
-  p.slice_ran_ns.store(now - since, relaxed);         // relaxed: published by the request
-  p.asked_tick.store(p.seen.schedule_tick, relaxed);  // relaxed: published by the request
+  p.slice_ran_ns.set(now - since);
+  p.asked_tick.set(p.seen.schedule_tick);
   // [p.attention >] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
 }
@@ -277,7 +277,7 @@ inline bool retaker::is_unresponsive(processor& p, const machine& m, std::int64_
 }
 
 inline bool retaker::interrupt(machine& m, int tries) noexcept {
-  scheduler_.taken.signals.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  scheduler_.taken.signals.add();
   os::install_preempt_handler();
   if (m.self.interrupt(m.interruption)) {
     return true;
@@ -308,22 +308,22 @@ inline void retaker::retake(processor& p, machine& m) noexcept {
       inside) {
     return;
   }
-  // relaxed: while it is undecided (R4) the M waits if it enters
-  if (m.p != &p || p.m.load(relaxed) != &m) {
+  // While it is undecided (R4), the M waits if it enters.
+  if (m.p != &p || p.m.peek() != &m) {
     m.retake.store(retake_state::wanted, release);  // [m.retake >] release: that m.p has been read
     return;
   }
-  m.g->status.store(g_status::syscall, relaxed);  // relaxed: only for display
-  m.retake.store(retake_state::taken, release);   // [m.retake >] release: R5
-  p.m.store(nullptr, relaxed);                    // relaxed: only for display
-  p.status.store(p_status::idle, release);        // [p.status >] release: in flight
+  m.g->status.set(g_status::syscall);
+  m.retake.store(retake_state::taken, release);  // [m.retake >] release: R5
+  p.m.set(nullptr);
+  p.status.store(p_status::idle, release);  // [p.status >] release: in flight
   if (!m.watched) {
     m.watched = true;
     m.watched_next = watched_;
     watched_ = &m;
   }
   m.watched_cpu = m.self.cpu_now();
-  scheduler_.taken.retakes.fetch_add(1, relaxed);  // relaxed: a figure for reports
+  scheduler_.taken.retakes.add();
   scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_off(p);
 }
