@@ -8,10 +8,10 @@ member that is one elsewhere, may only be called so, referred to, or have its ad
 operator and no conversion hides an order. What the tree does not hold (the preprocessor left it out)
 is read as text, by the same names.
 
-Not seen: assembly; what a callable of unknown type, a lambda with `auto&` say, does in a template with an
-atomic that it is handed; and a member of unknown type whose name also belongs to something plain.
+Not seen: assembly; what a template or a lambda with `auto&` does with an atomic as its argument; a pointer
+to a member function; operators in code that the preprocessor left out; and a member of unknown type whose
+name also belongs to something plain.
 """
-import itertools
 import re
 
 
@@ -31,11 +31,6 @@ BY_NAME = re.compile(r"\b(__(?:atomic|sync|c11_atomic)_\w+|(?:std::)?atomic_(?!t
 WORD = re.compile(r"\w+")
 ORDER = re.compile(r"\b(?:memory_order(?:_|::))?(relaxed|acquire|release|acq_rel|seq_cst)\b(?!\()")
 TEXT_CALL = re.compile(rf"(?:\.|->)({CALLS.pattern})\s*\(|\b({FENCES.pattern})\s*\(")
-
-
-OPERATOR = re.compile(r"(?:\+\+|--)(?:\w+(?:\(\)|\[\w*\])?(?:\.|->))*(\w+)\b"
-                      r"|(?<![\w:&*>] )\b(\w+)(?:\[\w*\])?\s*(?:\+\+|--|[-+|&^]?=(?!=))")
-DECLARED = re.compile(rf"\b(?:atomic|{RELAXED})<[^;{{}}()]*>\s+(\w+)\s*[;{{=]")
 
 
 class Access:
@@ -156,11 +151,6 @@ class Finder:
             function = cursor.spelling.split("<")[0]
         if kind == self.K.CALL_EXPR:
             self.call(cursor, function)
-        elif kind == self.K.UNARY_OPERATOR:
-            self.pointer_to_member(cursor)
-        elif kind in (self.K.VAR_DECL, self.K.FIELD_DECL) and self.is_order(cursor.type) \
-                and not self.tree.place(cursor.location)[0].endswith("base/order.hpp"):
-            self.error(cursor, "a variable for an order: write the order where it is used")
         if kind.is_expression():
             self.expression(cursor, parents)
         parents.append(cursor)
@@ -172,13 +162,6 @@ class Finder:
         self.word_at(cursor)
         for child in cursor.get_children():
             self.see(child)
-
-    def pointer_to_member(self, cursor):
-        for child in cursor.get_children():
-            named = child.referenced if child.kind == self.K.DECL_REF_EXPR else None
-            if named is not None and named.semantic_parent is not None \
-                    and named.semantic_parent.spelling in CLASSES and named.kind == self.K.CXX_METHOD:
-                self.error(cursor, f"a pointer to {named.spelling} of an atomic hides its order")
 
     def call(self, cursor, function):
         callee = cursor.referenced
@@ -207,7 +190,6 @@ class Finder:
                 self.error(cursor, f"{name}: use the member function, with its order")
                 return
             elif not FENCES.fullmatch(name):
-                self.arguments(cursor, callee)
                 return
         if function in (name, f"{name}_for"):
             return  # a fence that is made of the same one
@@ -283,24 +265,6 @@ class Finder:
 
     # -- what an atomic may be part of --
 
-    def arguments(self, cursor, callee):
-        """An atomic that goes to a parameter of a template's type is not seen any more."""
-        pattern = self.tree.lib.clang_getSpecializedCursorTemplate(callee)
-        if pattern is None or pattern.kind != self.K.FUNCTION_TEMPLATE:
-            return
-        parameters = [c for c in pattern.get_children() if c.kind == self.K.PARM_DECL]
-        # A pack has one parameter; an operator's first argument is its object.
-        arguments = list(cursor.get_arguments())
-        if callee.spelling.startswith("operator") and len(arguments) > len(parameters):
-            del arguments[0]
-        for argument, parameter in itertools.zip_longest(arguments, parameters[:len(arguments)],
-                                                         fillvalue=parameters[-1] if parameters else None):
-            if parameter is None:
-                break
-            if self.is_atomic(argument.type) and not self.is_atomic(parameter.type):
-                self.error(cursor, f"an atomic becomes a {parameter.type.spelling} in {callee.spelling}: "
-                                   "spell the parameter as an atomic")
-
     def expression(self, cursor, parents):
         kind = cursor.kind
         if kind in (self.K.MEMBER_REF_EXPR, self.K.DECL_REF_EXPR):
@@ -337,25 +301,13 @@ class Finder:
             file, _, offset = self.tree.place(parent.extent.start)
             return self.bytes.get(file, b"")[offset:offset + 1] == b"&"
         if kind == self.K.CALL_EXPR:
-            return parent.referenced is not None or self.takes_atomics(parent)  # or: call()
+            return True
         if kind == self.K.VAR_DECL:
             return parent.type.spelling.endswith(("&", "&&")) and not (
                 unknown and not self.is_atomic(parent.type))
         if kind == self.K.RETURN_STMT:
             return True  # of what does not convert: looked at in call()
         return kind in (self.K.CONSTRUCTOR, self.K.COMPOUND_STMT)
-
-    def takes_atomics(self, call):
-        """Whether each function that a call in a template may mean takes an atomic as such. What a
-        callable of unknown type does with one is not seen."""
-        for child in list(call.get_children())[:2]:
-            for named in child.walk_preorder():
-                if named.kind == self.K.OVERLOADED_DECL_REF:
-                    meant = [self.tree.lib.clang_getOverloadedDecl(named, i) for i in
-                             range(self.tree.lib.clang_getNumOverloadedDecls(named))]
-                    return all(any(self.is_atomic(p.type) for p in one.get_children()
-                                   if p.kind == self.K.PARM_DECL) for one in meant)
-        return True
 
     # -- what the tree does not hold --
 
@@ -380,15 +332,6 @@ class Finder:
             line = code.count("\n", 0, place)
             return line, starts[line] + place - (code.rfind("\n", 0, place) + 1)
 
-        declared = set(DECLARED.findall(code))
-        for found in OPERATOR.finditer(code):
-            group = 1 if found[1] else 2
-            line, offset = offset_of(found.start(group))
-            is_member = code[:found.start(group)].endswith((".", "->"))
-            if offset not in known and (found[group] in declared or
-                                        is_member and found[group] in self.members) \
-                    and not lines[line][0].lstrip().startswith("#"):
-                self.errors.add((name, line + 1, f"an operator on `{found[group]}` hides its order"))
         for found in TEXT_CALL.finditer(code):
             group = 1 if found[1] else 2
             line, offset = offset_of(found.start(group))

@@ -15,10 +15,9 @@ The forms are told at the head of base/order.hpp. What is held here, on the synt
   - a relaxed that relies on a fence names it, `the fence of [a.tag]`, and it stands in that function, or
     `in f`;
   - no store is seq_cst: an exchange is, for the reason that base/order.hpp gives;
-  - behind a bracket it is told what is published or seen; "as above" is not told;
-  - each relaxed has `relaxed:` and at least three words, or `as in` and a name of the same file. The
-    failure of a weak compare-exchange needs none, which is tried again; nor does a load that a
-    compare-exchange of the same function follows. The calls of base/relaxed.hpp's types need none.
+  - each relaxed has `relaxed:` and a reason; but for the failure of a weak compare-exchange, which is tried
+    again, a load beside a compare-exchange of the same object in that function, and the calls of
+    base/relaxed.hpp's types.
 
 Comments that speak about an access: on its lines, to the end of its statement, directly above the
 statement, or above the run of accesses that it belongs to. [a.tag] alone refers to a tag.
@@ -37,10 +36,9 @@ SIGNS = {">": "release", "<": "acquire", "<>": "acq_rel", "=": "seq_cst"}
 SIGN_OF = {order: sign for sign, order in SIGNS.items()}
 BRACKET = re.compile(rf"(?<![\w\[])\[({NAME} ?(?:<>|[<>=])(?:, {NAME} ?(?:<>|[<>=]))*)\]")
 REFERENCE = re.compile(rf"(?<![\w\[])\[({NAME})\]")
-RELAXED = re.compile(r"relaxed:\s*((?:(?!\.(?:\s|$)|[;\[]).)*)")
+RELAXED = re.compile(r"relaxed:\s*\w")
 FENCES = re.compile(rf"[Ff]ences of \[({NAME})\]: ([\w, ]+)\.")
 BY_FENCE = re.compile(rf"relaxed:[^.;]*?\bfences?\b(?: of \[({NAME})\](?: in (\w+))?)?")
-LEAST_WORDS = 3
 
 
 class Bracket:
@@ -127,28 +125,6 @@ class Comments:
         return [(first, text) for first, text, _ in pieces]
 
 
-def match(left, options):
-    """The largest matching: which of options[l] each l of `left` gets, none twice."""
-    taken = {}
-
-    def find(one, tried):
-        for other in options[one]:
-            if other not in taken:
-                taken[other] = one
-                return True
-        for other in options[one]:
-            if other not in tried:
-                tried.add(other)
-                if other not in taken or find(taken[other], tried):
-                    taken[other] = one
-                    return True
-        return False
-
-    for one in left:
-        find(one, set())
-    return {one: other for other, one in taken.items()}
-
-
 class File:
     """One source: its accesses, what its comments say about them, and what of that does not fit."""
 
@@ -158,7 +134,6 @@ class File:
         self.errors = []
         self.held = []  # (access, bracket)
         self.fenced = []  # (access, tag, function): relaxed, for a fence of that tag stands there
-        self.words = set(re.findall(r"\w+", "\n".join(self.comments.code)))
         pieces = self.comments.joined()
         self.references = [(line, tag) for line, said in pieces for tag in REFERENCE.findall(said)]
         self.fences = [(line, found[1], sorted(re.split(r",\s*", found[2])))
@@ -170,22 +145,18 @@ class File:
         self.errors.append((self.name, line + 1, text))
 
     def pair(self):
-        for i, (_, comment, _) in enumerate(self.comments.lines):
-            if BRACKET.search(comment) and re.search(r"\bas (?:above|below|before)\b", comment):
-                self.error(i, "`as above` points nowhere once lines move: say it again, or name the place")
-            if re.search(r"(?:>|<|=)\]\s*$", comment) and not (
-                    i + 1 < len(self.comments.lines) and self.comments.lines[i + 1][1]):
-                self.error(i, "a bracket without a word of what is published, or seen")
         brackets = [Bracket(found[1], i) for i, (_, comment, _) in enumerate(self.comments.lines)
                     for found in BRACKET.finditer(comment)]
         strong = [a for a in self.accesses if a.order() != "relaxed"]
         near = {a: [b for b in brackets if b.line in lines] for a in strong
                 for lines in [set(self.comments.about(a))]}
-        fits = {a: sorted((b for b in near[a] if b.order() == a.order()),
-                          key=lambda b: not a.first <= b.line <= a.last) for a in strong}
-        pairs = match(strong, fits)
+        pairs, used = {}, set()
+        for a in sorted(strong, key=lambda a: len(near[a])):  # those with the least choice first
+            fits = [b for b in near[a] if b.order() == a.order() and b not in used]
+            if fits:
+                pairs[a] = min(fits, key=lambda b: not a.first <= b.line <= a.last)
+                used.add(pairs[a])
         self.held = list(pairs.items())
-        used = set(pairs.values())
         for a in strong:
             if a.name == "store" and a.order() == "seq_cst":
                 self.error(a.first, "a seq_cst store: make it an exchange, which emulators keep before later loads")
@@ -215,8 +186,7 @@ class File:
                 continue
             lines = self.comments.about(a)
             said = " ".join(self.comments.lines[i][1].lstrip("/").strip() for i in lines)
-            reasons = [r.strip() for r in RELAXED.findall(said)]
-            if not reasons:
+            if not RELAXED.search(said):
                 self.error(a.first, "relaxed without `relaxed:` and a reason")
             for tag, function in BY_FENCE.findall(said):
                 if tag:
@@ -224,18 +194,6 @@ class File:
                 else:
                     self.error(a.first, "relaxed because of which fence? Say `the fence of [a.tag]`, and "
                                         "`in` which function if it is another one")
-            for reason in reasons:
-                if wrong := self.is_empty(reason):
-                    self.error(a.first, f"`relaxed: {reason}` {wrong}")
-
-    def is_empty(self, reason):
-        pointed = re.match(r"(?:as (?:in )?|see )`?(\w+)", reason)
-        if reason.startswith(("as ", "see ")):
-            if not pointed or pointed[1] not in self.words:
-                return "does not point to a name of this file"
-        elif len(reason.split()) < LEAST_WORDS:
-            return f"has fewer than {LEAST_WORDS} words"
-        return None
 
 
 def tags(files):

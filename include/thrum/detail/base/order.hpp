@@ -17,7 +17,7 @@
 //   pairings at one access: [rq.3 <, rq.4 <>], which together are an acq_rel.
 //   A total order says which store and which load need it.
 //
-//   a relaxed says in three words or more what makes it enough, or where that is explained:
+//   a relaxed says what makes it enough, or where that is explained:
 //       tail_.load(relaxed);  // relaxed: only the owner writes
 //       tail_.load(relaxed);  // relaxed: as in push
 //   The types of base/relaxed.hpp say it once for all accesses of an object. Two more need no word:
@@ -37,10 +37,9 @@
 // 100 races of two threads that store and then look, neither saw the other (decision 26).
 //
 // A pairing has both sides, and has them on the same object unless a fence stands in between. A tag
-// without a sign, [note.1], only refers to it. No operator and no conversion touches an atomic, nor
-// does a parameter of a template's own type; an order is never behind a variable. What a template
-// does with objects of unknown type is known by the names alone: a member that is an atomic
-// elsewhere is taken for one.
+// without a sign, [note.1], only refers to it. No operator and no conversion touches an atomic; an
+// order is never behind a variable. What a template does with objects of unknown type is known by
+// the names alone: a member that is an atomic elsewhere is taken for one.
 #ifndef THRUM_DETAIL_BASE_ORDER_HPP
 #define THRUM_DETAIL_BASE_ORDER_HPP
 
