@@ -10,9 +10,9 @@
 //                     it costs a try in vain, or a moment. A reader follows no pointer from it.
 //   set_once<T>       Every write is of one value, or happens before the readers' threads exist.
 //   under_lock<T>     Written under one lock. The holder calls get and set.
-//   one_writer<T>     Written by the owner of the object. What hands the object over (a queue, a
-//                     lock, a note, a release beside it) orders the writes. The owner calls get and
-//                     set: the new one sees what the last one wrote.
+//   one_writer<T>     Written by the owner of the object. What hands the object over or publishes it (a
+//                     queue, a lock, a note, a release beside it) orders the writes. The owner calls
+//                     get and set; a thread that the object was published to calls get.
 //
 // Of the last two, peek() is for all others: what it returns is a hint. Each type is its atomic:
 // an access that needs another order writes it, with a bracket (base/order.hpp). In every build the

@@ -50,8 +50,8 @@ class handler_chain {
   static constexpr std::size_t most_threads = 64;
 
   struct link {
-    std::atomic<void (*)(int, ::siginfo_t*, void*)> with_info{nullptr};
-    std::atomic<void (*)(int)> plain{nullptr};
+    base::one_writer<void (*)(int, ::siginfo_t*, void*)> with_info{nullptr};
+    base::one_writer<void (*)(int)> plain{nullptr};
   };
 
   /// A signal that is on its way through the chain. The thread's own.
@@ -94,15 +94,14 @@ THRUM_OUT_OF_LINE void handler_chain::found(const struct ::sigaction& action) no
   const std::uint32_t size = size_.get();
   std::uint32_t at = 0;
   while (at != size &&
-         (links_[at].with_info.load(relaxed) != with_info ||  // relaxed: only we change it
-          links_[at].plain.load(relaxed) != plain)) {         // relaxed: acquired with size_
+         (links_[at].with_info.get() != with_info || links_[at].plain.get() != plain)) {
     ++at;
   }
   if (at == most) {
     at = most - 1;  // so many are no chain any more; the first ones stay
   }
-  links_[at].with_info.store(with_info, relaxed);  // relaxed: published by size_
-  links_[at].plain.store(plain, relaxed);          // relaxed: published by size_
+  links_[at].with_info.set(with_info);
+  links_[at].plain.set(plain);
   latest_.set(at);
   // [hc.links >] release: the functions, to the handler.
   size_.store(at == size ? size + 1 : size, release);
@@ -157,9 +156,9 @@ THRUM_OUT_OF_LINE void handler_chain::call(std::uint32_t depth, int number, ::si
     at = at <= latest ? at - 1 : at;
   }
   const link& next = links_[at];
-  if (auto* const with_info = next.with_info.load(relaxed)) {  // relaxed: acquired with size_
+  if (auto* const with_info = next.with_info.get()) {
     with_info(number, info, context);
-  } else if (auto* const plain = next.plain.load(relaxed)) {  // relaxed: acquired with size_
+  } else if (auto* const plain = next.plain.get()) {
     plain(number);
   }
 }
