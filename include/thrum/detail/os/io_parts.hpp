@@ -9,13 +9,14 @@
 #include <thrum/detail/base/config.hpp>
 
 #if THRUM_OS_POSIX
-#include <thrum/detail/os/posix/child_pipe.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/directory.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/posix/file.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/posix/handle.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/posix/result.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/posix/socket.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/child_pipe.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/descriptor.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/directory.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/file.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/posix/handle.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/posix/remove_tree.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/result.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/posix/socket.hpp>       // IWYU pragma: export
 #endif
 
 #if THRUM_OS_WINDOWS
