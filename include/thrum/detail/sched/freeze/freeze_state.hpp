@@ -100,7 +100,7 @@ class freeze_state {
 
  private:
   std::atomic<bool> busy_{false};
-  base::one_writer<std::uint32_t> phase_{0};
+  base::one_writer<std::uint32_t> phase_{0};  // FS1
   std::atomic<bool> held_by_exit_{false};
 };
 
