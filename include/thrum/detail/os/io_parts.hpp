@@ -29,6 +29,7 @@
 #include <thrum/detail/os/windows/message.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/windows/pipe.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/windows/process.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/windows/remove_tree.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/result.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/windows/socket.hpp>       // IWYU pragma: export
 #elif THRUM_OS_MACOS
