@@ -33,6 +33,7 @@ template <class T, class Atomic = std::atomic<T>>
 class figure : public Atomic {
  public:
   constexpr figure(T value = T{}) noexcept : Atomic(value) {}  // not explicit: as std::atomic
+  using Atomic::operator=;
 
   THRUM_INLINE T get() const noexcept { return Atomic::load(orders::relaxed); }
   THRUM_INLINE void add(T n = 1) noexcept { Atomic::store(get() + n, orders::relaxed); }
@@ -44,6 +45,7 @@ template <class T, class Atomic = std::atomic<T>>
 class shared_figure : public Atomic {
  public:
   constexpr shared_figure(T value = T{}) noexcept
+  using Atomic::operator=;
       : Atomic(value) {}  // not explicit: as std::atomic
 
   THRUM_INLINE T get() const noexcept { return Atomic::load(orders::relaxed); }
@@ -58,6 +60,7 @@ template <class T, class Atomic = std::atomic<T>>
 class hint : public Atomic {
  public:
   constexpr hint(T value = T{}) noexcept : Atomic(value) {}  // not explicit: as std::atomic
+  using Atomic::operator=;
 
   THRUM_INLINE T get() const noexcept { return Atomic::load(orders::relaxed); }
   THRUM_INLINE void set(T value) noexcept { Atomic::store(value, orders::relaxed); }
@@ -70,6 +73,7 @@ template <class T, class Atomic = std::atomic<T>>
 class set_once : public Atomic {
  public:
   constexpr set_once(T value = T{}) noexcept : Atomic(value) {}  // not explicit: as std::atomic
+  using Atomic::operator=;
 
   THRUM_INLINE T get() const noexcept { return Atomic::load(orders::relaxed); }
   THRUM_INLINE void set(T value) noexcept { Atomic::store(value, orders::relaxed); }
@@ -87,6 +91,7 @@ template <class T, class Atomic = std::atomic<T>>
 class under_lock : public Atomic {
  public:
   constexpr under_lock(T value = T{}) noexcept : Atomic(value) {}  // not explicit: as std::atomic
+  using Atomic::operator=;
 
   THRUM_INLINE T get() const noexcept { return Atomic::load(orders::relaxed); }
   THRUM_INLINE void set(T value) noexcept { Atomic::store(value, orders::relaxed); }
@@ -99,6 +104,7 @@ template <class T, class Atomic = std::atomic<T>>
 class one_writer : public Atomic {
  public:
   constexpr one_writer(T value = T{}) noexcept : Atomic(value) {}  // not explicit: as std::atomic
+  using Atomic::operator=;
 
   THRUM_INLINE T get() const noexcept { return Atomic::load(orders::relaxed); }
   THRUM_INLINE void set(T value) noexcept { Atomic::store(value, orders::relaxed); }
