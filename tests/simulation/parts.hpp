@@ -83,6 +83,15 @@ struct cheap_figure {
   void take(T n = 1) { value -= n; }
 };
 
+}}}  // namespace thrum::THRUM_ABI::sched
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+template <class T>
+class figure<T, simulation::atomic<T>> : public sched::cheap_figure<T> {};
+}}}  // namespace thrum::THRUM_ABI::base
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
 class runtime_scheduler;
 struct host_thread;
 struct machine;

@@ -99,6 +99,11 @@ namespace thrum { inline namespace THRUM_ABI {
 using goroutine_id = std::uint64_t;
 }}  // namespace thrum::THRUM_ABI
 
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+template <class T>
+class figure<T, model::finding::step_atomic<T>> : public model::finding::figure<T> {};
+}}}  // namespace thrum::THRUM_ABI::base
+
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 class runtime_scheduler;

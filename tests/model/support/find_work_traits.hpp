@@ -102,7 +102,7 @@ inline constexpr std::string_view figures[] = {
     // how many searchers are enough: one or two, and either is right
     "allow_locked", "at_a_time",
     // what base/relaxed.hpp's types say
-    "get", "set", "peek", "add", "take",
+    "get", "set", "peek",
     // for the owner's goodbye, and the monitor, of which there is none
     "enter", "leave", "wake_for",
     // under the heap's lock
