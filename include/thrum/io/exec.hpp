@@ -135,6 +135,7 @@ exec_result exec(const std::vector<std::string>& arguments, const exec_options& 
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
+#include <thrum/detail/os/thread_parts.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/errc.hpp>
@@ -143,16 +144,17 @@ exec_result exec(const std::vector<std::string>& arguments, const exec_options& 
 #include <thrum/runtime.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-/// What runs beside its maker until the end of a block: goroutines, or, on a thread of others,
-/// threads. What they work with must let them end.
+/// At most three functions that run beside their maker until the end of a block: on goroutines, or, if a foreign
+/// thread calls, on threads. What they work with must let them end.
 class helpers {
  public:
   helpers() noexcept = default;
@@ -160,23 +162,20 @@ class helpers {
   helpers& operator=(const helpers&) = delete;
   ~helpers() { join(); }
 
-  template <class F>
-  void go(F f) {
+  void go(std::function<void()> f) {
     if (runtime::current() != nullptr) {
       running_.go(std::move(f));
       return;
     }
-    struct counted {
-      wait_group* of;
-      explicit counted(wait_group& group) : of(&group) { group.add(1); }
-      counted(counted&& other) noexcept : of(std::exchange(other.of, nullptr)) {}
-      ~counted() {
-        if (of != nullptr) {
-          of->done();
-        }
-      }
-    };
-    threads_.emplace_back([run = std::move(f), here = counted(running_)] { run(); });
+    job& own = jobs_[size_];
+    own.run = std::move(f);
+    own.of = &running_;
+    running_.add(1);
+    if (const int error = os::thread::start(own.thread, &run_job, &own); error != 0) {
+      running_.done();
+      base::throw_system(std::error_code(error, std::generic_category()), "exec: a thread");
+    }
+    ++size_;
   }
 
   wait_group& running() noexcept { return running_; }
@@ -184,15 +183,28 @@ class helpers {
   void join() {
     const uncancellable to_the_end;
     running_.wait();  // not a join, which would pass on that it was stopped
-    for (std::thread& each : threads_) {
-      each.join();
+    for (; size_ != 0; --size_) {
+      jobs_[size_ - 1].thread.join();
     }
-    threads_.clear();
   }
 
  private:
+  struct job {
+    std::function<void()> run;
+    wait_group* of = nullptr;
+    os::thread thread;
+  };
+
+  static void* run_job(void* which) noexcept {
+    job& own = *static_cast<job*>(which);
+    own.run();
+    own.of->done();
+    return nullptr;
+  }
+
   wait_group running_;
-  std::vector<std::thread> threads_;
+  job jobs_[3];
+  std::size_t size_ = 0;
 };
 
 /// Closes a child's pipes and kills it before those end that work with the pipes, whatever happens.
@@ -215,12 +227,13 @@ class ended_before {
 /// been written already: a reader may be late on a busy machine.
 inline std::error_code read_at_most(io::pipe_reader& from, std::string& to, std::size_t most) {
   constexpr std::size_t piece = 16 * 1024;
-  std::vector<char> buffer(piece);
+  std::string buffer(piece, '\0');
+  const std::span<char> into(buffer.data(), piece);
   std::error_code error;
   for (bool is_late = false;;) {
     std::error_code ignored;
-    const std::size_t n = is_late ? from.try_read(std::span<char>(buffer), ignored).value_or(0)
-                                  : from.read(std::span<char>(buffer), error);
+    const std::size_t n =
+        is_late ? from.try_read(into, ignored).value_or(0) : from.read(into, error);
     if (n == 0 && !is_late && error == errc::deadline_exceeded) {
       is_late = true;
       from.set_deadline(time_point::max());  // for the reads that do not wait

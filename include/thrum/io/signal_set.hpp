@@ -89,7 +89,6 @@ class signal_set {
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -186,7 +185,7 @@ class signal_delivery {
   }
 
   static os::io_result start() {
-    auto started = std::make_unique<os::thread>();
+    base::owner<os::thread> started(new os::thread);
     known().stopping = false;
     const int error = os::thread::start(*started, &main, nullptr);
     if (error == 0) {

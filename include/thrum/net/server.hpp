@@ -226,7 +226,7 @@ class server {
   void accept_all(Start start, Handler&& handler, std::error_code& error);
 
   /// The next connection; null when there are no more, or `error`.
-  std::unique_ptr<session> next(std::error_code& error);
+  base::owner<session> next(std::error_code& error);
 
   /// There is no memory for a connection, but there may be when others have ended. False: the server
   /// stops. `pause` grows.
@@ -366,15 +366,15 @@ void server::accept_all(Start start, Handler&& handler, std::error_code& error) 
     using kept = std::decay_t<Handler>;
     // Lives as long as the last of the goroutines, which may outlive this call.
     const std::shared_ptr<void> shared = std::make_shared<kept>(std::forward<Handler>(handler));
-    while (std::unique_ptr<session> each = next(error)) {
+    while (base::owner<session> each = next(error)) {
       each->handler_ = shared;
       // Its goroutine owns it, but only once there is one.
       const auto run = [one = each.get()] {
-        const std::unique_ptr<session> own(one);
+        const base::owner<session> own(one);
         own->template run<kept>();
       };
 #if THRUM_EXCEPTIONS
-      for (std::int64_t pause_ns = listener::first_pause_ns; each != nullptr;) {
+      for (std::int64_t pause_ns = listener::first_pause_ns; each;) {
         error.clear();
         try {
           start(run);
@@ -406,6 +406,7 @@ void server::accept_all(Start start, Handler&& handler, std::error_code& error) 
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
+#include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/net/server_session.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/net/server_stop.hpp>     // IWYU pragma: keep: bodies
 

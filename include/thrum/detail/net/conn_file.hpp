@@ -82,7 +82,7 @@ THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t of
       has_offsets = got != os::no_offsets || offset != 0;
     }
     if (!has_offsets) {
-      got = read_stream(file, std::span(buffer).first(n));
+      got = read_stream(file, std::span<std::byte>(buffer.data(), n));
     }
     if (got == os::interrupted) {
       continue;
@@ -90,7 +90,7 @@ THRUM_OUT_OF_LINE void conn::copy_file(native_handle_type file, std::uint64_t of
     if (io_detail::count_or(got, error) == 0) {
       return;
     }
-    done += write(std::span(std::as_const(buffer)).first(static_cast<std::size_t>(got)), error);
+    done += write(std::span<const std::byte>(buffer.data(), static_cast<std::size_t>(got)), error);
     if (error) {
       return;
     }

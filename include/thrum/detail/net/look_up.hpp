@@ -37,6 +37,7 @@
 #include <thrum/blocking.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
+#include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/net/resolve_error.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/socket_types.hpp>
@@ -57,7 +58,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unordered_map>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
@@ -144,8 +145,9 @@ class basic_look_up : public base::list_node<basic_look_up<System>> {
     return cause;
   }
 
-  std::string question_;    // host, a zero byte, service
-  std::size_t askers_ = 0;  // under the mutex of basic_look_ups
+  std::string question_;                       // host, a zero byte, service
+  std::shared_ptr<basic_look_up> next_known_;  // of its bucket; under the mutex of basic_look_ups
+  std::size_t askers_ = 0;                     // under the mutex of basic_look_ups
   sched::spin_lock lock_{sched::lock_rank::waiters};
   sync_detail::wait_list waiters_{lock_};
   bool is_answered_ = false;  // under lock_; then these do not change any more
@@ -177,7 +179,7 @@ class basic_look_ups {
     // [lu.process <] acquire: what it consists of.
     basic_look_ups* all = shared.load(std::memory_order_acquire);
     while (all == nullptr || all->process_ != os::own_process()) {
-      auto fresh = std::make_unique<basic_look_ups>();
+      base::owner<basic_look_ups> fresh(new basic_look_ups);
       // [lu.process <>] acq_rel: what it consists of, to each thread that finds it.
       if (shared.compare_exchange_strong(all, fresh.get(), std::memory_order_acq_rel,
                                          std::memory_order_acquire)) {
@@ -218,7 +220,7 @@ class basic_look_ups {
   /// Questions that have no answer yet, in a thread or in the queue.
   std::size_t unanswered() {
     const std::lock_guard guard(mutex_);
-    return known_.size();
+    return unanswered_;
   }
   /// Questions that there ever were; one that several asked together is counted once.
   std::uint64_t count() {
@@ -233,10 +235,15 @@ class basic_look_ups {
     bool starts_thread = false;
     {
       const std::lock_guard guard(mutex_);
-      const auto [at, is_new] = known_.try_emplace(fresh->question_, fresh);
-      asked = at->second;
+      std::shared_ptr<look_up>& known = find_known(fresh->question_);
+      const bool is_new = known == nullptr;
+      if (is_new) {
+        known = fresh;
+      }
+      asked = known;
       ++asked->askers_;
       if (is_new) {
+        ++unanswered_;
         ++count_;
         queue_.push_back(*asked);
         // idle_ counts a thread that was notified and has not run yet; queued_ counts what it is
@@ -261,8 +268,25 @@ class basic_look_ups {
     if (--asked.askers_ == 0 && asked.linked) {
       queue_.remove(asked);
       --queued_;
-      known_.erase(asked.question_);  // the caller has it still
+      forget(asked.question_);  // the caller has it still
     }
+  }
+
+  /// Where the question is, or where it would be added: null. Caller holds the mutex.
+  std::shared_ptr<look_up>& find_known(std::string_view question) noexcept {
+    std::shared_ptr<look_up>* at = &known_[std::hash<std::string_view>()(question) % buckets];
+    while (*at != nullptr && (*at)->question_ != question) {
+      at = &(*at)->next_known_;
+    }
+    return *at;
+  }
+
+  /// Caller holds the mutex.
+  void forget(std::string_view question) noexcept {
+    std::shared_ptr<look_up>& place = find_known(question);
+    const std::shared_ptr<look_up> gone = std::move(place);
+    place = std::move(gone->next_known_);
+    --unanswered_;
   }
 
   /// The thread that the caller has counted could not be made.
@@ -300,12 +324,12 @@ class basic_look_ups {
           return;
         }
         --queued_;
-        next = known_.at(first->question_);
+        next = find_known(first->question_);
       }
       next->work();
       {
         const std::lock_guard guard(mutex_);
-        known_.erase(next->question_);  // the next caller asks anew
+        forget(next->question_);  // the next caller asks anew
       }
       next->announce();
     }
@@ -317,7 +341,10 @@ class basic_look_ups {
   mutex mutex_;
   condition_variable changed_;  // for threads: there is something in the queue
   // -- under the mutex --
-  std::unordered_map<std::string, std::shared_ptr<look_up>> known_;  // not answered yet
+  // Not answered yet, by hash. std::unordered_map would cost each user's compiler 4 % of this library.
+  static constexpr std::size_t buckets = 64;
+  std::shared_ptr<look_up> known_[buckets];
+  std::size_t unanswered_ = 0;           // how many
   base::intrusive_list<look_up> queue_;  // those of them that no thread works on
   std::size_t queued_ = 0;               // its size
   std::size_t threads_ = 0;

@@ -6,6 +6,7 @@
 #define THRUM_DETAIL_NET_SERVER_SESSION_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/errc.hpp>
@@ -15,7 +16,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -23,7 +23,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
-THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code& error) {
+THRUM_OUT_OF_LINE base::owner<server::session> server::next(std::error_code& error) {
   // One that may become a session, and counts as one for the limit.
   struct expected {
     server& at;
@@ -40,7 +40,7 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
       return is_stopping_ || most == 0 || connections_ + accepting_ < most;
     });
     if (is_stopping_) {
-      return nullptr;
+      return {};
     }
     ++accepting_;
   }
@@ -54,22 +54,22 @@ THRUM_OUT_OF_LINE std::unique_ptr<server::session> server::next(std::error_code&
     {
       const std::lock_guard guard(mutex_);
       // Without memory nothing is moved. NOLINTNEXTLINE(bugprone-use-after-move)
-      std::unique_ptr<session> result(new (std::nothrow) session(*this, std::move(accepted)));
-      if (result != nullptr) {
+      base::owner<session> result(new (std::nothrow) session(*this, std::move(accepted)));
+      if (result) {
         ++connections_;
         sessions_.push_back(*result);
         return result;
       }
     }
     if (!wait_for_memory(pause_ns)) {
-      return nullptr;
+      return {};
     }
   }
   const std::lock_guard guard(mutex_);
   if (is_stopping_) {
     error.clear();
   }
-  return nullptr;
+  return {};
 }
 
 THRUM_OUT_OF_LINE server::session::session(server& of, conn connection)

@@ -287,11 +287,10 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
     std::int64_t deadline, bool& late) {
-  std::vector<std::string> words = {tool.path};
+  std::vector<std::string> words = {tool.path, "-a", "-i", "-e", code_file};
   if (tool.is_symbolizer) {
-    words.insert(words.end(), {"--output-style=GNU", "--functions=none"});
+    words = {tool.path, "--output-style=GNU", "--functions=none", "-a", "-i", "-e", code_file};
   }
-  words.insert(words.end(), {"-a", "-i", "-e", code_file});
   for (const std::uintptr_t place : places) {
     std::string digits;
     for (std::uintptr_t n = place; n != 0 || digits.empty(); n /= 16) {
