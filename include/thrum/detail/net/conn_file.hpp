@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <span>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
