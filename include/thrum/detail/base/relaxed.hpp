@@ -45,8 +45,8 @@ template <class T, class Atomic = std::atomic<T>>
 class shared_figure : public Atomic {
  public:
   constexpr shared_figure(T value = T{}) noexcept
-  using Atomic::operator=;
       : Atomic(value) {}  // not explicit: as std::atomic
+  using Atomic::operator=;
 
   THRUM_INLINE T get() const noexcept { return Atomic::load(orders::relaxed); }
   THRUM_INLINE T add(T n = 1) noexcept { return Atomic::fetch_add(n, orders::relaxed); }
