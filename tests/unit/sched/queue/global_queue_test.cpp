@@ -19,7 +19,7 @@ struct queued {
   int cpu = 0;
   queued* queue_next = nullptr;
   queued* queue_ahead = nullptr;
-  std::atomic<void*> sp{nullptr};
+  thrum::base::one_writer<void*> sp{nullptr};
 };
 
 using queue = thrum::sched::global_queue<queued, thrum::sched::traits>;

@@ -20,7 +20,7 @@ struct far_item {
   std::uint32_t passed_over = 0;
   far_item* queue_next = nullptr;
   far_item* queue_ahead = nullptr;
-  std::atomic<void*> sp{nullptr};
+  thrum::base::one_writer<void*> sp{nullptr};
 };
 
 using ahead = thrum::sched::look_ahead<far_item>;
