@@ -50,8 +50,9 @@ class dial_target {
   /// One.
   dial_target(const endpoint& one) noexcept : all_(&one, 1) {}
 
-  /// Several, such as a std::vector<endpoint>: the one that is connected first, see the head of the file. If
-  /// all fail, the error is that of the one that failed first.
+  /// Several, such as a std::vector<endpoint>. They are tried in turn, each 250 ms after the one before
+  /// (dial_options::head_start); the first that is connected wins, and the others are ended. If all fail,
+  /// the error is that of the one that failed first.
   template <std::convertible_to<std::span<const endpoint>> Range>
   dial_target(const Range& several) noexcept : all_(several) {}
 
@@ -79,7 +80,7 @@ using namespace net;
 /// In the order to try them: those of the first one's family and the others in turns.
 THRUM_OUT_OF_LINE std::vector<endpoint> alternating(std::span<const endpoint> all);
 
-/// dial() until a moment only. The ways to say what.
+/// dial() until a moment only, and its parts by what is dialled.
 THRUM_OUT_OF_LINE conn dial_until(const dial_target& where, const dial_options& how,
                                   time_point deadline, std::error_code& error);
 THRUM_OUT_OF_LINE conn dial_endpoint(const endpoint& where, const dial_options& how,
