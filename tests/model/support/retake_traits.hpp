@@ -103,7 +103,8 @@ class protocol_atomic : public model::basic_atomic<T> {
       }
     }
     if constexpr (std::is_pointer_v<T>) {
-      if (made == mistake::looks_not_at_p && caller.starts_with("retake")) {
+      if (made == mistake::looks_not_at_p && caller == "peek" &&
+          model::explorer::active().self() == the_monitor) {
         value = as_before;
       }
     }

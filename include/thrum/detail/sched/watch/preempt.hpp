@@ -292,7 +292,7 @@ inline void interrupt(void* argument) noexcept {
       return;
     }
   }
-  if (m.inside.get() != 0) {
+  if (m.inside.load(relaxed) != 0) {  // relaxed: written by this thread
     return;  // H1. The request stands, and is served at the end of the operation.
   }
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]
