@@ -221,6 +221,15 @@ struct blocker : World {
   }
 };
 
+// The same by a goroutine whose calls are long, while others wait: it gives its P away itself.
+template <class World>
+struct eager_blocker : blocker<World> {
+  eager_blocker() {
+    this->gs[0].flags = thrum::sched::g_long_calls;
+    this->scheduler.global.others_wait = true;
+  }
+};
+
 // The M is interrupted where it computes, and inside the library, where that must not matter. The
 // monitor has asked for the P as from code that computes, and takes it as from code that blocks.
 template <class World>
@@ -272,6 +281,7 @@ TEST_CASE("model: a request for a P that the M has left takes nothing from anybo
     holds<changer<original<>>>({on, 3, 2});
     holds<changer<original<>, 2>>({on, 2, 2});
     holds<blocker<original<>>>({on, 3, 2});
+    holds<eager_blocker<original<>>>({on, 3, 2});
   }
 }
 
@@ -321,6 +331,7 @@ TEST_CASE("model: each mutant of the hand-shake over a P is found out") {
   CHECK(found_out<changer<mutant<mistake::looks_not_inside>>>(on_any));
   CHECK(found_out<changer<mutant<mistake::looks_not_at_p>>>(on_any));
   CHECK(found_out<blocker<mutant<mistake::looks_not_at_p>>>(on_any));
+  CHECK(found_out<eager_blocker<mutant<mistake::looks_not_at_p>>>(on_any));
   CHECK(found_out<changer<mutant<mistake::never_gives_back>>>(on_any));
   CHECK(found_out<changer<mutant<mistake::gives_back_as_none>>>(on_any));
   CHECK(found_out<caller<mutant<mistake::enters_blindly>>>(on_any));

@@ -184,6 +184,29 @@ TEST_CASE("a loop that was stopped for a timer goes on before other loops") {
   }));
 }
 
+TEST_CASE(
+    "a goroutine that comes back from a blocking call does not wait for the end of a loop's "
+    "slice") {
+  if (!can_interrupt) {
+    return;
+  }
+  thrum::options options = settings(1);
+  options.time_slice = 1h;
+  thrum::run(options, [] {
+    std::atomic<bool> stop{false};
+    auto loop = thrum::spawn([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+    for (int i = 0; i != 20; ++i) {
+      thrum::blocking([] { std::this_thread::sleep_for(1ms); });
+    }
+    stop = true;
+    loop.join();
+    CHECK(thrum::stats().hand_offs >= 20);
+  });
+}
+
 TEST_CASE("loops that are stopped for timers all the time still take turns") {
   if (!can_interrupt) {
     return;

@@ -275,6 +275,7 @@ class thread_creator {
 
   thread_creator(runtime_scheduler&, void* (*)(void*), machine* (*)(runtime_scheduler&) noexcept) {}
 
+  void request_spare() noexcept {}
   void request(machine& m) noexcept {
     model::require(m.id < threads, "the model has no thread left for an M");
     if (!has_thread) {

@@ -96,6 +96,10 @@ struct machine;
 struct processor;
 class runtime_scheduler;
 
+constexpr unsigned g_short_calls = 1;
+constexpr unsigned g_long_calls = 2;
+constexpr unsigned g_call_flags = g_short_calls | g_long_calls;
+
 struct goroutine {
   one_writer<g_status> status{g_status::running};
   machine* bound = nullptr;
@@ -122,6 +126,7 @@ struct processor {
   model::retaking::hint<std::uint32_t> syscall_tick, schedule_tick, resumed_tick, asked_tick,
       frozen_in;
   model::retaking::hint<std::int64_t> slice_ran_ns, resumed_at;
+  model::retaking::hint<bool> first_calls_are_long;
   struct {
     bool empty() const { return true; }
   } queue;
@@ -141,6 +146,7 @@ struct machine {
   model::retaking::watched_pointer<processor> p;
   runtime_scheduler* scheduler = nullptr;
   processor* old_p = nullptr;
+  std::int64_t call_since = 0;
   goroutine* locked_g = nullptr;
   model::cell<bool> spinning{false};
   model::cell<processor*> next_p{nullptr};
@@ -203,8 +209,12 @@ class runtime_scheduler {
     return true;
   }
 
-  // The monitor's: it has taken the P of `robbed`.
+  // The monitor's: it has taken the P of `robbed`. Or that of an M which has given it up itself.
   void hand_off(processor& p) {
+    if (p.holder == nullptr) {
+      give(p);
+      return;
+    }
     model::require(p.holder == robbed, "a P was taken from an M that no longer held it");
     p.holder = &robbed;  // somebody else, for a moment
     use(p, &robbed);
@@ -255,7 +265,11 @@ class runtime_scheduler {
   struct {
     void wake_if_all_idle() {}
     void wake_for(std::int64_t) {}
+    void note_return(std::int64_t) {}
   } monitor;
+  struct {
+    bool has_begun() const { return false; }
+  } exit_of_process;
   void wake_processor_after_rmw() {}
   // Something was pushed.
   void wake_processor() {
@@ -301,8 +315,9 @@ class runtime_scheduler {
     }
     goroutine* take_preempted() { return nullptr; }  // hand_over's own goroutine is the only one
     void push_preempted(goroutine& g, bool) { *waiting = g.bound; }
-    bool empty() const { return true; }
+    bool empty() const { return !others_wait; }
     machine** waiting;
+    bool others_wait = false;
   } global{&waiting}, background{&waiting};
   shared_queue& queue_for(const goroutine&) { return global; }
   struct {
@@ -316,6 +331,7 @@ class runtime_scheduler {
   struct {
     model::retaking::figure signals, retakes, exchanges, without_p, blocked;
   } taken;
+  model::retaking::figure hand_offs;
   freeze_state freeze;
   struct {
     bool is_awaited_locked() const { return false; }  // every M has its thread

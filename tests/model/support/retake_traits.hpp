@@ -175,6 +175,8 @@ class protocol_atomic : public model::basic_atomic<T> {
 struct protocol_traits : model::traits {
   static constexpr bool is_process_wide = false;
   static constexpr std::int64_t least_run_ns = 1'000'000;
+  static constexpr std::int64_t monitor_max_sleep_ns = 10'000'000;
+  static constexpr std::int64_t long_call_ns = 20'000;
   static constexpr std::int64_t blocked_ns = 1'000'000;
   static constexpr std::int64_t silent_ns = 100'000'000;
   static constexpr std::int64_t unresponsive_ns = 10'000'000;

@@ -69,7 +69,10 @@ TEST_CASE("a thread whose processor was taken during its call goes on with one t
   enter_syscall(m);
   take_by_monitor(scheduler.p(0));
   const std::uint32_t tick = scheduler.p(1).schedule_tick.get();
+  m.g->flags = thrum::sched::g_short_calls;
+  m.call_since = 0;
   CHECK(&exit_syscall(m) == &m);
+  CHECK(m.g->flags == 0);  // the next call is measured
   CHECK(m.p == &scheduler.p(1));
   CHECK(scheduler->idle.idle_ps() == 0);
   CHECK(scheduler.p(1).schedule_tick.get() > tick);
@@ -104,4 +107,48 @@ TEST_CASE("a thread that comes back from a call does what was asked of its proce
   scheduler.p(0).attention |= thrum::sched::attention_timers;
   exit_syscall(m);
   CHECK(scheduler.p(0).attention == 0);
+}
+
+TEST_CASE(
+    "a goroutine whose calls are long hands its processor over as the next one begins, if others "
+    "wait") {
+  for (const bool is_long : {true, false}) {
+    for (const bool others_wait : {true, false}) {
+      support::lone_scheduler scheduler(1);
+      machine& m = runs_goroutine(scheduler, 0);
+      machine& taker = scheduler.idle_m();
+      m.g->flags = is_long ? thrum::sched::g_long_calls : thrum::sched::g_short_calls;
+      if (others_wait) {
+        scheduler.push(0, scheduler.g());
+      }
+      enter_syscall(m);
+      const bool handed_over = is_long && others_wait;
+      CHECK(taker.next_p == (handed_over ? &scheduler.p(0) : nullptr));
+      CHECK(scheduler->hand_offs == (handed_over ? 1 : 0));
+      CHECK(take_from_syscall(m, scheduler.p(0)) == !handed_over);
+    }
+  }
+}
+
+TEST_CASE(
+    "a goroutine's call is taken for what its last one was, a first one for what the last first "
+    "one was") {
+  support::lone_scheduler scheduler(1);
+  machine& m = runs_goroutine(scheduler, 0);
+  constexpr std::int64_t hour = 3'600'000'000'000;
+  const auto call = [&](bool is_long) {
+    enter_syscall(m);
+    m.call_since += is_long ? -hour : hour;  // as if it had begun then
+    exit_syscall(m);
+  };
+  for (const bool is_long : {true, false}) {
+    m.g->flags = 0;
+    call(is_long);
+    const unsigned its_flag = is_long ? thrum::sched::g_long_calls : thrum::sched::g_short_calls;
+    CHECK(m.g->flags == its_flag);
+    CHECK(scheduler.p(0).first_calls_are_long == is_long);
+    m.g->flags = thrum::sched::g_long_calls;
+    call(!is_long);
+    CHECK(scheduler.p(0).first_calls_are_long == is_long);  // that was no first one
+  }
 }

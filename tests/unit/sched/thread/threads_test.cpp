@@ -68,7 +68,12 @@ TEST_CASE("a P is given to an idle M rather than to a stopped goroutine's or a n
 }
 
 TEST_CASE("a P is given to the thread of a stopped goroutine rather than to a new one") {
+  std::atomic<bool> spare_is_asked_for{false};
   scheduler_and_p one;
+  one.scheduler.on_spare = [&]() -> machine* {
+    spare_is_asked_for = true;
+    return nullptr;
+  };
   one.open();
   const auto stopped_on = one.scheduler.stray_m();
   goroutine stopped;
@@ -79,6 +84,8 @@ TEST_CASE("a P is given to the thread of a stopped goroutine rather than to a ne
   CHECK(stopped_on->park.is_set());
   CHECK(one.scheduler->global.empty());
   CHECK(one.scheduler->ms.made() == 0);
+  // Or goroutines whose calls block would wait for the stopped one time and again.
+  CHECK(support::eventually([&] { return spare_is_asked_for.load(); }));
 }
 
 TEST_CASE("a P for which there is no thread waits for one that is made, and keeps its search") {

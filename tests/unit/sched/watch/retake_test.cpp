@@ -10,6 +10,7 @@
 #include <pthread.h>
 #endif
 
+#include "support/lone_scheduler.hpp"
 #include "support/sees_threads.hpp"
 
 namespace {
@@ -167,4 +168,24 @@ TEST_CASE("a thread that computes after its processor was taken from it is stopp
   told = true;
   CHECK(other.join());
   blocks.join();
+}
+
+TEST_CASE("beside goroutines that come back from calls a loop runs for as long as they did") {
+  thrum::sched::scheduler_config config = support::lone_scheduler::quiet();
+  config.time_slice_ns = 10'000'000;
+  support::lone_scheduler scheduler(1, config);
+  const thrum::sched::retaker retaker(*scheduler);
+  auto& p = scheduler.p(0);
+  const auto runs_for = [&](std::int64_t others_ran,
+                            std::int64_t due_at = thrum::sched::retaker::never) {
+    p.seen.asked_at = 1'000'000'000;
+    p.seen.schedule_when = p.seen.asked_at + others_ran;
+    const auto its = retaker.turn_of(p, p.seen.schedule_when, due_at, true);
+    CHECK(its.ends_slice == (due_at == thrum::sched::retaker::never));
+    return its.until - p.seen.schedule_when;
+  };
+  CHECK(runs_for(0) == thrum::sched::traits::least_run_ns);
+  CHECK(runs_for(3'000'000) == 3'000'000);
+  CHECK(runs_for(60'000'000) == thrum::sched::traits::monitor_max_sleep_ns);
+  CHECK(runs_for(3'000'000, 1'002'000'000) == 0);  // a timer has been due for long enough
 }

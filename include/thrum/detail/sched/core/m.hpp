@@ -90,6 +90,7 @@ struct alignas(base::cache_line_size) machine {
   } left;                         // by the goroutine that ran before the switch
   int* error_number = nullptr;    // this thread's errno
   processor* old_p = nullptr;     // held when blocking() began
+  std::int64_t call_since = 0;    // when that was; 0: its goroutine's calls are short
   goroutine* pending = nullptr;   // what g0 is to run next
   goroutine* locked_g = nullptr;  // the one that has locked itself to this thread
   bool ends = false;              // its thread was kept by what has ended there: locked_g

@@ -10,6 +10,7 @@
 //           `asleep`.
 //   timers  the monitor writes until when it sleeps, then looks at the timers of busy Ps; a thread
 //           that arms a timer puts it into its heap, then looks at `until`.
+//   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself.
 //
 // Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
 // Fences of [mon.until]: stop_in_handler.
@@ -54,6 +55,14 @@ class monitor_sleep {
     }
   }
 
+  /// A goroutine comes back from a call, finds every P busy, and will queue up for one: the monitor must
+  /// be there in `patience` ns.
+  void note_return(std::int64_t patience) noexcept {
+    // [mon.until =] seq_cst: before the look at `until`; pairs with the monitor's store before its own look.
+    returns_.fetch_add(1, seq_cst);
+    wake_for(traits::now() + patience);
+  }
+
   /// For display.
   bool is_asleep() const noexcept {
     return asleep_.load(relaxed);  // relaxed: a figure for display
@@ -69,6 +78,10 @@ class monitor_sleep {
   /// Plans an earlier end of the sleep, after the look at the timers: `until` is no later than planned.
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
+  }
+  /// How many goroutines have come back so. It looks after plan(), too.
+  std::uint32_t returns() const noexcept {
+    return returns_.load(seq_cst);  // [mon.until =] seq_cst: after the plan
   }
   void end_plan() noexcept {
     until_.store(0, relaxed);  // relaxed: no thread needs to wake us
@@ -95,6 +108,7 @@ class monitor_sleep {
   atomic<bool> asleep_{false};
   /// 0 while it is awake.
   atomic<std::int64_t> until_{0};
+  atomic<std::uint32_t> returns_{0};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -76,6 +76,9 @@ struct alignas(base::cache_line_size) processor {
   // -- the monitor writes, the holder reads --
   /// How long the slice had lasted when the monitor last asked for preemption.
   one_writer<std::int64_t> slice_ran_ns{0};
+
+  /// What the last first call of a goroutine was that began here: see run/syscall.hpp.
+  hint<bool> first_calls_are_long{false};
   /// And which slice it was: by the time the request is seen, another one may have begun.
   one_writer<std::uint32_t> asked_tick{0};
 

@@ -60,6 +60,8 @@ struct what_was_seen {
   std::int64_t forks_patience = 0;
   /// Since when background goroutines wait while it runs others; 0: they do not.
   std::int64_t background_since = 0;
+  /// When its goroutine was asked to give way last.
+  std::int64_t asked_at = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
   const void* cpu_of = nullptr;
   std::int64_t cpu_since = 0;

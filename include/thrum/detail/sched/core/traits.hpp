@@ -118,6 +118,10 @@ struct default_traits {
   /// Trades the latency of sleepers against the 50 us that each change of threads costs.
   static constexpr std::int64_t least_run_ns = 1'000'000;
 
+  /// A call that lasts longer is a long one: its P goes to another thread when the next of its kind begins.
+  /// That costs some microseconds, and the fastest round of the monitor would take the P as well.
+  static constexpr std::int64_t long_call_ns = monitor_min_sleep_ns;
+
   /// How long a thread must have slept in a call before its P is taken.
   static constexpr std::int64_t blocked_ns = 1'000'000;
 

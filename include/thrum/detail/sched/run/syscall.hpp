@@ -10,6 +10,10 @@
 // goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
 // calls of 1 ms on two Ps come back 0.3 ms later.)
 //
+// The monitor may be asleep for milliseconds when a call begins. So a goroutine whose last call was long
+// hands its P over itself if others wait for one; a first call is taken for what the last first call on
+// its P was. Only calls that are not known to be short read the clock.
+//
 // Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
 //
 // This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
@@ -25,9 +29,48 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// Before a call that may be a long one: if it is, and others wait for a P, they get this one. False: it stays.
+THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor& p = *m.p;
+  goroutine& g = *m.g;
+  m.call_since = traits::now();
+  const bool is_long =
+      (g.flags & g_call_flags) != 0 ? (g.flags & g_long_calls) != 0 : p.first_calls_are_long.get();
+  if (!is_long || (p.queue.empty() && scheduler.global.empty()) ||
+      scheduler.exit_of_process.has_begun()) {
+    return false;
+  }
+  g.status.set(g_status::syscall);
+  m.old_p = &p;
+  p.syscall_tick.add();
+  scheduler.release_p(m);
+  scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler.hand_offs.add();
+  scheduler.hand_off(p);
+  return true;
+}
+
+inline void set_call_flags(goroutine& g, unsigned flags) noexcept {
+  g.flags = static_cast<std::uint8_t>((g.flags & ~unsigned{g_call_flags}) | flags);
+}
+
+/// After such a call.
+THRUM_COLD inline void note_call(machine& m) noexcept {
+  const bool is_long = traits::now() - m.call_since >= traits::long_call_ns;
+  m.call_since = 0;
+  if ((m.g->flags & g_call_flags) == 0) {
+    m.old_p->first_calls_are_long.set(is_long);
+  }
+  set_call_flags(*m.g, is_long ? g_long_calls : g_short_calls);
+}
+
 /// The running goroutine is about to block its thread. Called inside.
 inline void enter_syscall(machine& m) noexcept {
   processor& p = *m.p;
+  if ((m.g->flags & g_short_calls) == 0 && hand_over_for_call(m)) [[unlikely]] {
+    return;
+  }
   m.g->status.set(g_status::syscall);
   m.old_p = &p;
   m.p = nullptr;
@@ -52,6 +95,9 @@ inline bool take_from_syscall(machine& m, processor& p) noexcept {
 /// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
 THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
+  if ((m.g->flags & g_short_calls) != 0) {
+    set_call_flags(*m.g, 0);  // the next one is measured
+  }
   processor* p;
   {
     scoped guard(scheduler.idle.lock());
@@ -78,12 +124,16 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
       return other.queue.empty() && scheduler.global.empty() ? m : yield_slow(m);
     }
   }
+  scheduler.monitor.note_return(traits::least_run_ns);
   return yield_slow(m);
 }
 
 /// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
 inline machine& exit_syscall(machine& m) noexcept {
   goroutine& g = *m.g;
+  if (m.call_since != 0) [[unlikely]] {
+    note_call(m);
+  }
   // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
   // that counts as blocked.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);

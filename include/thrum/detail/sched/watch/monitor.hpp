@@ -65,6 +65,9 @@ class monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
+  /// Which goroutines wait that have come back from calls.
+  void note_returns() noexcept;
+
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
   void look_at_reserve() noexcept;
 
@@ -140,6 +143,8 @@ class monitor {
   std::int64_t next_look_ = retaker::never;  // a P is to be looked at again then
   std::int64_t delay_ = traits::monitor_min_sleep_ns;
   std::uint64_t ran_ = 0;
+  std::uint32_t returns_ = 0;  // monitor_sleep::returns() at the last round
+  std::uint32_t served_ = 0;   // of them
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
   std::int64_t next_look_for_rest_ = 0;  // not before this it asks whether anything has run
@@ -167,6 +172,7 @@ inline void monitor::run() noexcept {
       process_exit::watch(scheduler_, now);
     }
     note_time(now);
+    note_returns();
     bool acted = false;
     next_look_ = retaker::never;
     const unsigned n = scheduler_.ps.live();
@@ -202,6 +208,13 @@ inline void monitor::run() noexcept {
 inline bool monitor::has_run() noexcept {
   const std::uint64_t ran = activity(scheduler_);
   return ran != std::exchange(ran_, ran);
+}
+
+inline void monitor::note_returns() noexcept {
+  const std::uint32_t returns = scheduler_.monitor.returns();
+  if (returns == std::exchange(returns_, returns) && scheduler_.global.empty()) {
+    served_ = returns;  // by themselves; one that is counted now stands there a moment later
+  }
 }
 
 THRUM_COLD inline void monitor::look_at_reserve() noexcept {
@@ -291,6 +304,10 @@ inline void monitor::wait_for_round() noexcept {
   if (next_look_ - now < delay) {
     delay = next_look_ - now > traits::monitor_min_sleep_ns ? next_look_ - now
                                                             : traits::monitor_min_sleep_ns;
+  }
+  const bool others_return = returns_ != served_ || scheduler_.monitor.returns() != returns_;
+  if (others_return && delay > traits::least_run_ns) {
+    delay = traits::least_run_ns;
   }
   scheduler_.monitor.shorten_plan(now + delay);
   // A P that leaves the idle list does not hurry a round; a new timer does, and close().

@@ -69,9 +69,15 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
       call_last_thread();
     }
     // What runs in the background makes room as for a timer that is due.
-    const std::int64_t since = p.seen.schedule_when;
-    const std::int64_t due_since = due ? due_at : low && others_wait ? since : retaker_.never;
-    retaker_.press(p, now, since, due_since, next_look_);
+    const std::int64_t due_since = due                  ? due_at
+                                   : low && others_wait ? p.seen.schedule_when
+                                                        : retaker_.never;
+    const retaker::turn its =
+        retaker_.turn_of(p, now, due_since, others_wait && returns_ != served_);
+    retaker_.press(p, now, its, next_look_);
+    if (p.seen.asked_at == now && its.ends_slice) {
+      served_ = returns_;
+    }
   }
   return look_at_runnext(p);
 }
@@ -162,6 +168,10 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (tick != p.seen.syscall_tick && !slice_is_over) {
     p.seen.syscall_tick = tick;
     p.seen.syscall_when = now;
+    if (!p.queue.empty() || !scheduler_.global.empty()) {
+      const std::int64_t again = now + traits::blocked_ns;
+      next_look_ = again < next_look_ ? again : next_look_;
+    }
     return false;
   }
   // No thread needs this P: nothing is queued here, and others are there to take what may come.

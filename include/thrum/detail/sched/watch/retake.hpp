@@ -23,6 +23,8 @@
 // When
 //   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
 //            global one
+//   return   a goroutine has come back from a call and found no P, and this one has run as long as the
+//            others did since it was asked last, at least `least_run_ns`: callers get half of the time
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
 //   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
@@ -66,10 +68,19 @@ class retaker {
     least_run_ns_ = slice < traits::least_run_ns ? slice : traits::least_run_ns;
   }
 
-  /// A P runs one goroutine since `since`, and others could use it. `due_at`: since when a timer
-  /// is due, or never. Moves `next_look` forward to when it should be asked again.
-  void press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
-             std::int64_t& next_look) noexcept;
+  /// When a goroutine that runs since `since` is to give way, and whether its slice ends then.
+  struct turn {
+    std::int64_t since;
+    std::int64_t until;
+    bool ends_slice;
+  };
+  /// `due_at`: since when a timer is due, or never. `has_returned`: others have come back from calls.
+  turn turn_of(const processor& p, std::int64_t now, std::int64_t due_at,
+               bool has_returned) const noexcept;
+
+  /// A P runs one goroutine, and others could use it. Moves `next_look` forward to when it should be
+  /// asked again.
+  void press(processor& p, std::int64_t now, const turn& its, std::int64_t& next_look) noexcept;
 
   /// R1 to R5. press() decides when.
   void retake(processor& p, machine& m) noexcept;
@@ -102,11 +113,11 @@ class retaker {
 
   /// press() where the CPU clock tells nothing of so short a time, but a look tells for sure whether
   /// a thread computes.
-  void press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
-                      std::int64_t allowed, std::int64_t& next_look) noexcept;
+  void press_by_looks(processor& p, machine& m, std::int64_t now, const turn& its,
+                      std::int64_t& next_look) noexcept;
 
   /// The goroutine of this P is to give it up.
-  static void ask(processor& p, std::int64_t now, std::int64_t since) noexcept;
+  void ask(processor& p, std::int64_t now, const turn& its) const noexcept;
   void take_from_unresponsive(processor& p, machine& m) noexcept;
 
   /// False: the system has refused each time.
@@ -122,17 +133,37 @@ class retaker {
   std::int64_t least_run_ns_;
 };
 
-inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
+inline retaker::turn retaker::turn_of(const processor& p, std::int64_t now, std::int64_t due_at,
+                                      bool has_returned) const noexcept {
+  const std::int64_t since = p.seen.schedule_when;
+  const std::int64_t slice = scheduler_.config().time_slice_ns;
+  turn its{since, since + slice, true};
+  if (has_returned) {
+    const std::int64_t most =
+        slice < traits::monitor_max_sleep_ns ? slice : traits::monitor_max_sleep_ns;
+    const std::int64_t others = p.seen.asked_at == 0 ? 0 : since - p.seen.asked_at;
+    const std::int64_t share = others < least_run_ns_ ? least_run_ns_ : others;
+    its.until = since + (share < most ? share : most);
+  }
+  if (due_at != never) {
+    const std::int64_t until = (since < due_at ? since : due_at) + least_run_ns_;
+    its.ends_slice = now >= its.until;
+    its.until = until < its.until ? until : its.until;
+  }
+  return its;
+}
+
+inline void retaker::press(processor& p, std::int64_t now, const turn& its,
                            std::int64_t& next_look) noexcept {
   machine* const m = p.m.get();
   if (m == nullptr) {
     return;
   }
   auto& seen = p.seen;
-  const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
-                                               : (since < due_at ? since : due_at) + least_run_ns_;
+  const std::int64_t since = its.since;
+  const std::int64_t allowed = its.until;
   if constexpr (!traits::has_fine_cpu_clock) {
-    press_by_looks(p, *m, now, since, allowed, next_look);
+    press_by_looks(p, *m, now, its, next_look);
     return;
   }
   if (seen.cpu_of != m || seen.cpu_since != since) {
@@ -197,7 +228,7 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   seen.cpu = cpu;
   seen.cpu_when = now;
   sooner(next_look, now + traits::blocked_ns);
-  ask(p, now, since);
+  ask(p, now, its);
   if (!scheduler_.config().interrupts) {
     return;
   }
@@ -208,9 +239,11 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   static_cast<void>(interrupt(*m, most_tries));
 }
 
-inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
-                                    std::int64_t allowed, std::int64_t& next_look) noexcept {
+inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, const turn& its,
+                                    std::int64_t& next_look) noexcept {
   auto& seen = p.seen;
+  const std::int64_t since = its.since;
+  const std::int64_t allowed = its.until;
   if (seen.cpu_of != &m || seen.cpu_since != since) {
     seen.cpu_of = &m;
     seen.cpu_since = since;
@@ -229,7 +262,7 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
   sooner(next_look, now < allowed ? allowed : now + traits::blocked_ns);
   // An interrupt comes before a look: if the system does not refuse it, it tells as much.
   if (now >= allowed) {
-    ask(p, now, since);
+    ask(p, now, its);
     if (scheduler_.config().interrupts && interrupt(m, most_tries)) {
       seen.cpu_when = now;
       seen.refusals = 0;
@@ -251,8 +284,9 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
   }
 }
 
-inline void retaker::ask(processor& p, std::int64_t now, std::int64_t since) noexcept {
-  p.slice_ran_ns.set(now - since);
+inline void retaker::ask(processor& p, std::int64_t now, const turn& its) const noexcept {
+  p.seen.asked_at = now;
+  p.slice_ran_ns.set(its.ends_slice ? scheduler_.config().time_slice_ns : now - its.since);
   p.asked_tick.set(p.seen.schedule_tick);
   // [p.attention >] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
