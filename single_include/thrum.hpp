@@ -14552,6 +14552,10 @@ struct default_traits {
   /// Trades the latency of sleepers against the 50 us that each change of threads costs.
   static constexpr std::int64_t least_run_ns = 1'000'000;
 
+  /// A call that lasts longer is a long one: its P goes to another thread when the next of its kind begins.
+  /// That costs some microseconds, and the fastest round of the monitor would take the P as well.
+  static constexpr std::int64_t long_call_ns = monitor_min_sleep_ns;
+
   /// How long a thread must have slept in a call before its P is taken.
   static constexpr std::int64_t blocked_ns = 1'000'000;
 
@@ -14882,6 +14886,10 @@ enum g_flag : std::uint8_t {
   g_on_host = 4,     // likewise, and that thread is a host's: see host.hpp
   g_off_host = 8,    // it must not run on a host's thread
   g_started = 16,    // it has been on the processor before
+  // How its calls last that block the thread: see run/syscall.hpp. Neither: it has made none.
+  g_short_calls = 32,
+  g_long_calls = 64,
+  g_call_flags = g_short_calls | g_long_calls,
   /// Flags of a goroutine that stands in no P's queue when it is ready.
   g_outside_ring = g_on_host | g_background,
 };
@@ -15344,6 +15352,8 @@ struct what_was_seen {
   std::int64_t forks_patience = 0;
   /// Since when background goroutines wait while it runs others; 0: they do not.
   std::int64_t background_since = 0;
+  /// When its goroutine was asked to give way last.
+  std::int64_t asked_at = 0;
   // the CPU clock of the M, to tell whether it computes: see retake.hpp
   const void* cpu_of = nullptr;
   std::int64_t cpu_since = 0;
@@ -16400,6 +16410,9 @@ struct alignas(base::cache_line_size) processor {
   // -- the monitor writes, the holder reads --
   /// How long the slice had lasted when the monitor last asked for preemption.
   one_writer<std::int64_t> slice_ran_ns{0};
+
+  /// What the last first call of a goroutine was that began here: see run/syscall.hpp.
+  hint<bool> first_calls_are_long{false};
   /// And which slice it was: by the time the request is seen, another one may have begun.
   one_writer<std::uint32_t> asked_tick{0};
 
@@ -16649,6 +16662,7 @@ struct alignas(base::cache_line_size) machine {
   } left;                         // by the goroutine that ran before the switch
   int* error_number = nullptr;    // this thread's errno
   processor* old_p = nullptr;     // held when blocking() began
+  std::int64_t call_since = 0;    // when that was; 0: its goroutine's calls are short
   goroutine* pending = nullptr;   // what g0 is to run next
   goroutine* locked_g = nullptr;  // the one that has locked itself to this thread
   bool ends = false;              // its thread was kept by what has ended there: locked_g
@@ -17089,6 +17103,7 @@ class memory_source {
 //           `asleep`.
 //   timers  the monitor writes until when it sleeps, then looks at the timers of busy Ps; a thread
 //           that arms a timer puts it into its heap, then looks at `until`.
+//   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself.
 //
 // Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
 // Fences of [mon.until]: stop_in_handler.
@@ -17128,6 +17143,14 @@ class monitor_sleep {
     }
   }
 
+  /// A goroutine comes back from a call, finds every P busy, and will queue up for one: the monitor must
+  /// be there in `patience` ns.
+  void note_return(std::int64_t patience) noexcept {
+    // [mon.until =] seq_cst: before the look at `until`; pairs with the monitor's store before its own look.
+    returns_.fetch_add(1, seq_cst);
+    wake_for(traits::now() + patience);
+  }
+
   /// For display.
   bool is_asleep() const noexcept {
     return asleep_.load(relaxed);  // relaxed: a figure for display
@@ -17143,6 +17166,10 @@ class monitor_sleep {
   /// Plans an earlier end of the sleep, after the look at the timers: `until` is no later than planned.
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
+  }
+  /// How many goroutines have come back so. It looks after plan(), too.
+  std::uint32_t returns() const noexcept {
+    return returns_.load(seq_cst);  // [mon.until =] seq_cst: after the plan
   }
   void end_plan() noexcept {
     until_.store(0, relaxed);  // relaxed: no thread needs to wake us
@@ -17169,6 +17196,7 @@ class monitor_sleep {
   atomic<bool> asleep_{false};
   /// 0 while it is awake.
   atomic<std::int64_t> until_{0};
+  atomic<std::uint32_t> returns_{0};
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -56229,6 +56257,10 @@ inline void may_be_on_host(goroutine& g) noexcept {
 // goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
 // calls of 1 ms on two Ps come back 0.3 ms later.)
 //
+// The monitor may be asleep for milliseconds when a call begins. So a goroutine whose last call was long
+// hands its P over itself if others wait for one; a first call is taken for what the last first call on
+// its P was. Only calls that are not known to be short read the clock.
+//
 // Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
 //
 // This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
@@ -56239,9 +56271,48 @@ inline void may_be_on_host(goroutine& g) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// Before a call that may be a long one: if it is, and others wait for a P, they get this one. False: it stays.
+THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor& p = *m.p;
+  goroutine& g = *m.g;
+  m.call_since = traits::now();
+  const bool is_long =
+      (g.flags & g_call_flags) != 0 ? (g.flags & g_long_calls) != 0 : p.first_calls_are_long.get();
+  if (!is_long || (p.queue.empty() && scheduler.global.empty()) ||
+      scheduler.exit_of_process.has_begun()) {
+    return false;
+  }
+  g.status.set(g_status::syscall);
+  m.old_p = &p;
+  p.syscall_tick.add();
+  scheduler.release_p(m);
+  scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler.hand_offs.add();
+  scheduler.hand_off(p);
+  return true;
+}
+
+inline void set_call_flags(goroutine& g, unsigned flags) noexcept {
+  g.flags = static_cast<std::uint8_t>((g.flags & ~unsigned{g_call_flags}) | flags);
+}
+
+/// After such a call.
+THRUM_COLD inline void note_call(machine& m) noexcept {
+  const bool is_long = traits::now() - m.call_since >= traits::long_call_ns;
+  m.call_since = 0;
+  if ((m.g->flags & g_call_flags) == 0) {
+    m.old_p->first_calls_are_long.set(is_long);
+  }
+  set_call_flags(*m.g, is_long ? g_long_calls : g_short_calls);
+}
+
 /// The running goroutine is about to block its thread. Called inside.
 inline void enter_syscall(machine& m) noexcept {
   processor& p = *m.p;
+  if ((m.g->flags & g_short_calls) == 0 && hand_over_for_call(m)) [[unlikely]] {
+    return;
+  }
   m.g->status.set(g_status::syscall);
   m.old_p = &p;
   m.p = nullptr;
@@ -56266,6 +56337,9 @@ inline bool take_from_syscall(machine& m, processor& p) noexcept {
 /// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
 THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
+  if ((m.g->flags & g_short_calls) != 0) {
+    set_call_flags(*m.g, 0);  // the next one is measured
+  }
   processor* p;
   {
     scoped guard(scheduler.idle.lock());
@@ -56292,12 +56366,16 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
       return other.queue.empty() && scheduler.global.empty() ? m : yield_slow(m);
     }
   }
+  scheduler.monitor.note_return(traits::least_run_ns);
   return yield_slow(m);
 }
 
 /// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
 inline machine& exit_syscall(machine& m) noexcept {
   goroutine& g = *m.g;
+  if (m.call_since != 0) [[unlikely]] {
+    note_call(m);
+  }
   // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
   // that counts as blocked.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
@@ -61857,6 +61935,9 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     }
     if (g != nullptr) {
       m = g->bound;
+      if (!has_spare()) {
+        creator.request_spare();  // or goroutines in calls that block would wait for this one each time
+      }
     }
   }
   if (m != nullptr) {
@@ -64093,6 +64174,8 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
 // When
 //   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
 //            global one
+//   return   a goroutine has come back from a call and found no P, and this one has run as long as the
+//            others did since it was asked last, at least `least_run_ns`: callers get half of the time
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
 //   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
@@ -64130,10 +64213,19 @@ class retaker {
     least_run_ns_ = slice < traits::least_run_ns ? slice : traits::least_run_ns;
   }
 
-  /// A P runs one goroutine since `since`, and others could use it. `due_at`: since when a timer
-  /// is due, or never. Moves `next_look` forward to when it should be asked again.
-  void press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
-             std::int64_t& next_look) noexcept;
+  /// When a goroutine that runs since `since` is to give way, and whether its slice ends then.
+  struct turn {
+    std::int64_t since;
+    std::int64_t until;
+    bool ends_slice;
+  };
+  /// `due_at`: since when a timer is due, or never. `has_returned`: others have come back from calls.
+  turn turn_of(const processor& p, std::int64_t now, std::int64_t due_at,
+               bool has_returned) const noexcept;
+
+  /// A P runs one goroutine, and others could use it. Moves `next_look` forward to when it should be
+  /// asked again.
+  void press(processor& p, std::int64_t now, const turn& its, std::int64_t& next_look) noexcept;
 
   /// R1 to R5. press() decides when.
   void retake(processor& p, machine& m) noexcept;
@@ -64166,11 +64258,11 @@ class retaker {
 
   /// press() where the CPU clock tells nothing of so short a time, but a look tells for sure whether
   /// a thread computes.
-  void press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
-                      std::int64_t allowed, std::int64_t& next_look) noexcept;
+  void press_by_looks(processor& p, machine& m, std::int64_t now, const turn& its,
+                      std::int64_t& next_look) noexcept;
 
   /// The goroutine of this P is to give it up.
-  static void ask(processor& p, std::int64_t now, std::int64_t since) noexcept;
+  void ask(processor& p, std::int64_t now, const turn& its) const noexcept;
   void take_from_unresponsive(processor& p, machine& m) noexcept;
 
   /// False: the system has refused each time.
@@ -64186,17 +64278,37 @@ class retaker {
   std::int64_t least_run_ns_;
 };
 
-inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, std::int64_t due_at,
+inline retaker::turn retaker::turn_of(const processor& p, std::int64_t now, std::int64_t due_at,
+                                      bool has_returned) const noexcept {
+  const std::int64_t since = p.seen.schedule_when;
+  const std::int64_t slice = scheduler_.config().time_slice_ns;
+  turn its{since, since + slice, true};
+  if (has_returned) {
+    const std::int64_t most =
+        slice < traits::monitor_max_sleep_ns ? slice : traits::monitor_max_sleep_ns;
+    const std::int64_t others = p.seen.asked_at == 0 ? 0 : since - p.seen.asked_at;
+    const std::int64_t share = others < least_run_ns_ ? least_run_ns_ : others;
+    its.until = since + (share < most ? share : most);
+  }
+  if (due_at != never) {
+    const std::int64_t until = (since < due_at ? since : due_at) + least_run_ns_;
+    its.ends_slice = now >= its.until;
+    its.until = until < its.until ? until : its.until;
+  }
+  return its;
+}
+
+inline void retaker::press(processor& p, std::int64_t now, const turn& its,
                            std::int64_t& next_look) noexcept {
   machine* const m = p.m.get();
   if (m == nullptr) {
     return;
   }
   auto& seen = p.seen;
-  const std::int64_t allowed = due_at == never ? since + scheduler_.config().time_slice_ns
-                                               : (since < due_at ? since : due_at) + least_run_ns_;
+  const std::int64_t since = its.since;
+  const std::int64_t allowed = its.until;
   if constexpr (!traits::has_fine_cpu_clock) {
-    press_by_looks(p, *m, now, since, allowed, next_look);
+    press_by_looks(p, *m, now, its, next_look);
     return;
   }
   if (seen.cpu_of != m || seen.cpu_since != since) {
@@ -64261,7 +64373,7 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   seen.cpu = cpu;
   seen.cpu_when = now;
   sooner(next_look, now + traits::blocked_ns);
-  ask(p, now, since);
+  ask(p, now, its);
   if (!scheduler_.config().interrupts) {
     return;
   }
@@ -64272,9 +64384,11 @@ inline void retaker::press(processor& p, std::int64_t now, std::int64_t since, s
   static_cast<void>(interrupt(*m, most_tries));
 }
 
-inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, std::int64_t since,
-                                    std::int64_t allowed, std::int64_t& next_look) noexcept {
+inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, const turn& its,
+                                    std::int64_t& next_look) noexcept {
   auto& seen = p.seen;
+  const std::int64_t since = its.since;
+  const std::int64_t allowed = its.until;
   if (seen.cpu_of != &m || seen.cpu_since != since) {
     seen.cpu_of = &m;
     seen.cpu_since = since;
@@ -64293,7 +64407,7 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
   sooner(next_look, now < allowed ? allowed : now + traits::blocked_ns);
   // An interrupt comes before a look: if the system does not refuse it, it tells as much.
   if (now >= allowed) {
-    ask(p, now, since);
+    ask(p, now, its);
     if (scheduler_.config().interrupts && interrupt(m, most_tries)) {
       seen.cpu_when = now;
       seen.refusals = 0;
@@ -64315,8 +64429,9 @@ inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, 
   }
 }
 
-inline void retaker::ask(processor& p, std::int64_t now, std::int64_t since) noexcept {
-  p.slice_ran_ns.set(now - since);
+inline void retaker::ask(processor& p, std::int64_t now, const turn& its) const noexcept {
+  p.seen.asked_at = now;
+  p.slice_ran_ns.set(its.ends_slice ? scheduler_.config().time_slice_ns : now - its.since);
   p.asked_tick.set(p.seen.schedule_tick);
   // [p.attention >] release: pairs with the exchange in attend.
   p.attention.fetch_or(attention_preempt, release);
@@ -64452,6 +64567,9 @@ class monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
+  /// Which goroutines wait that have come back from calls.
+  void note_returns() noexcept;
+
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
   void look_at_reserve() noexcept;
 
@@ -64527,6 +64645,8 @@ class monitor {
   std::int64_t next_look_ = retaker::never;  // a P is to be looked at again then
   std::int64_t delay_ = traits::monitor_min_sleep_ns;
   std::uint64_t ran_ = 0;
+  std::uint32_t returns_ = 0;  // monitor_sleep::returns() at the last round
+  std::uint32_t served_ = 0;   // of them
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
   std::int64_t next_look_for_rest_ = 0;  // not before this it asks whether anything has run
@@ -64554,6 +64674,7 @@ inline void monitor::run() noexcept {
       process_exit::watch(scheduler_, now);
     }
     note_time(now);
+    note_returns();
     bool acted = false;
     next_look_ = retaker::never;
     const unsigned n = scheduler_.ps.live();
@@ -64589,6 +64710,13 @@ inline void monitor::run() noexcept {
 inline bool monitor::has_run() noexcept {
   const std::uint64_t ran = activity(scheduler_);
   return ran != std::exchange(ran_, ran);
+}
+
+inline void monitor::note_returns() noexcept {
+  const std::uint32_t returns = scheduler_.monitor.returns();
+  if (returns == std::exchange(returns_, returns) && scheduler_.global.empty()) {
+    served_ = returns;  // by themselves; one that is counted now stands there a moment later
+  }
 }
 
 THRUM_COLD inline void monitor::look_at_reserve() noexcept {
@@ -64678,6 +64806,10 @@ inline void monitor::wait_for_round() noexcept {
   if (next_look_ - now < delay) {
     delay = next_look_ - now > traits::monitor_min_sleep_ns ? next_look_ - now
                                                             : traits::monitor_min_sleep_ns;
+  }
+  const bool others_return = returns_ != served_ || scheduler_.monitor.returns() != returns_;
+  if (others_return && delay > traits::least_run_ns) {
+    delay = traits::least_run_ns;
   }
   scheduler_.monitor.shorten_plan(now + delay);
   // A P that leaves the idle list does not hurry a round; a new timer does, and close().
@@ -64777,9 +64909,15 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
       call_last_thread();
     }
     // What runs in the background makes room as for a timer that is due.
-    const std::int64_t since = p.seen.schedule_when;
-    const std::int64_t due_since = due ? due_at : low && others_wait ? since : retaker_.never;
-    retaker_.press(p, now, since, due_since, next_look_);
+    const std::int64_t due_since = due                  ? due_at
+                                   : low && others_wait ? p.seen.schedule_when
+                                                        : retaker_.never;
+    const retaker::turn its =
+        retaker_.turn_of(p, now, due_since, others_wait && returns_ != served_);
+    retaker_.press(p, now, its, next_look_);
+    if (p.seen.asked_at == now && its.ends_slice) {
+      served_ = returns_;
+    }
   }
   return look_at_runnext(p);
 }
@@ -64870,6 +65008,10 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (tick != p.seen.syscall_tick && !slice_is_over) {
     p.seen.syscall_tick = tick;
     p.seen.syscall_when = now;
+    if (!p.queue.empty() || !scheduler_.global.empty()) {
+      const std::int64_t again = now + traits::blocked_ns;
+      next_look_ = again < next_look_ ? again : next_look_;
+    }
     return false;
   }
   // No thread needs this P: nothing is queued here, and others are there to take what may come.
@@ -65230,7 +65372,7 @@ inline void interrupt(void* argument) noexcept {
       return;
     }
   }
-  if (m.inside.get() != 0) {
+  if (m.inside.load(relaxed) != 0) {  // relaxed: written by this thread
     return;  // H1. The request stands, and is served at the end of the operation.
   }
   m.inside.store(1, relaxed);  // relaxed: ordered by the fence of [m.inside]

@@ -189,6 +189,7 @@ class thread_creator {
  public:
   thread_creator(runtime_scheduler&, void* (*)(void*), machine* (*)(runtime_scheduler&) noexcept) {}
   void request(machine& m) noexcept;
+  void request_spare() noexcept {}
   void offer_idle() noexcept {}
 };
 
