@@ -47,7 +47,8 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     if (g != nullptr) {
       m = g->bound;
       if (!has_spare()) {
-        creator.request_spare();  // or goroutines in calls that block would wait for this one each time
+        creator
+            .request_spare();  // or goroutines in calls that block would wait for this one each time
       }
     }
   }
