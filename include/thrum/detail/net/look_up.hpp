@@ -284,9 +284,10 @@ class basic_look_ups {
   /// Caller holds the mutex.
   void forget(std::string_view question) noexcept {
     std::shared_ptr<look_up>& place = find_known(question);
-    const std::shared_ptr<look_up> gone = std::move(place);
-    place = std::move(gone->next_known_);
-    --unanswered_;
+    if (const std::shared_ptr<look_up> gone = std::move(place)) {  // always, but gcc cannot know
+      place = std::move(gone->next_known_);
+      --unanswered_;
+    }
   }
 
   /// The thread that the caller has counted could not be made.

@@ -57,8 +57,8 @@ struct completing_wait {
   static runtime_scheduler* scheduler_of(const section& here) noexcept;
 
   /// Has the poller do it, while the caller is parked. Called with the lock, returns without it.
-  static std::int64_t complete_locked(section& here, poll_desc& d, io_side which,
-                                      io_operation& what) noexcept;
+  static std::int64_t complete_locked(section& here, runtime_scheduler& scheduler, poll_desc& d,
+                                      io_side which, io_operation& what) noexcept;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -122,7 +122,8 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::receive(poll_desc& d,
                                                         std::span<std::byte> buffer) noexcept {
   section here;
   d.lock.lock();
-  if (scheduler_of(here) == nullptr) {
+  runtime_scheduler* const scheduler = scheduler_of(here);
+  if (scheduler == nullptr) {
     return poll_wait::wait_locked(here, d, io_side::read);
   }
   if (const int error = poll_wait::register_locked(d, io_side::read); error != 0) {
@@ -132,19 +133,19 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::receive(poll_desc& d,
   what.fd = d.handle();
   what.data = buffer.data();
   what.size = buffer.size();
-  return complete_locked(here, d, io_side::read, what);
+  return complete_locked(here, *scheduler, d, io_side::read, what);
 }
 
-THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, poll_desc& d,
-                                                                io_side which,
+THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here,
+                                                                runtime_scheduler& scheduler,
+                                                                poll_desc& d, io_side which,
                                                                 io_operation& what) noexcept {
-  runtime_scheduler* const scheduler = scheduler_of(here);
   poll_side& side = d.side(which);
   what.lock = &d.lock;
   what.waiter = &side.waiter;
   what.finish = &io_operation::end;
   what.done = false;
-  netpoll::start(scheduler->poller, what);
+  netpoll::start(scheduler.poller, what);
   note_wait_for_event(here.this_m());
   int ended_by = 0;
   while (!what.done) {
@@ -168,7 +169,7 @@ THRUM_OUT_OF_LINE std::int64_t completing_wait::complete_locked(section& here, p
       ended_by = os::cancelled;
     }
     if (ended_by != 0) {  // else the deadline was moved
-      netpoll::cancel(scheduler->poller, what);
+      netpoll::cancel(scheduler.poller, what);
     }
   }
   d.lock.unlock();
