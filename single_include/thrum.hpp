@@ -16406,13 +16406,12 @@ struct alignas(base::cache_line_size) processor {
   /// So a pair that passes the processor back and forth soon stops calling for help it cannot use,
   /// while a producer whose consumers run elsewhere keeps calling.
   hint<std::uint32_t> wake_credit{traits::wake_credit};
+  /// Whether the last first call that a goroutine made here was long: see run/syscall.hpp.
+  hint<bool> first_calls_are_long{false};
 
   // -- the monitor writes, the holder reads --
   /// How long the slice had lasted when the monitor last asked for preemption.
   one_writer<std::int64_t> slice_ran_ns{0};
-
-  /// What the last first call of a goroutine was that began here: see run/syscall.hpp.
-  hint<bool> first_calls_are_long{false};
   /// And which slice it was: by the time the request is seen, another one may have begun.
   one_writer<std::uint32_t> asked_tick{0};
 
@@ -17167,7 +17166,7 @@ class monitor_sleep {
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
   }
-  /// How many goroutines have come back so. It looks after plan(), too.
+  /// How many goroutines have come back so. The monitor looks after plan(), too.
   std::uint32_t returns() const noexcept {
     return returns_.load(seq_cst);  // [mon.until =] seq_cst: after the plan
   }
@@ -64568,7 +64567,7 @@ class monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
-  /// Which goroutines wait that have come back from calls.
+  /// Whether goroutines wait for a P that have come back from calls.
   void note_returns() noexcept;
 
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.

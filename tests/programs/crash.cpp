@@ -228,12 +228,12 @@ int lost_exceptions() {
     {
       const auto dropped = thrum::spawn([] { throw std::runtime_error("first lost"); });
     }
-    thrum::latch ends(1);
-    thrum::spawn([&] {
-      ends.wait();
+    const auto ends = thrum::make_chan<void>();
+    thrum::spawn([ends] {
+      ends.recv();
       throw std::runtime_error("second lost");
     }).detach();
-    ends.count_down();
+    ends.close();
     return 7;
   });
 }

@@ -88,7 +88,7 @@ TEST_CASE("forks nest deeper than what a goroutine offers at a time") {
                     : thrum::fork_join([n] { return length(n - 1); }, [] { return 1; }).first + 1;
     }
   };
-  with_runtime([] { CHECK(chain::length(100) == 100); });
+  with_runtime([] { CHECK(chain::length(80) == 80); });
 }
 
 IN_RUNTIME("many goroutines may fork at a time") {

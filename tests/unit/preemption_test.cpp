@@ -203,7 +203,7 @@ TEST_CASE(
     }
     stop = true;
     loop.join();
-    CHECK(thrum::stats().hand_offs >= 20);
+    CHECK(thrum::stats().hand_offs != 0);
   });
 }
 

@@ -79,7 +79,7 @@ class monitor_sleep {
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
   }
-  /// How many goroutines have come back so. It looks after plan(), too.
+  /// How many goroutines have come back so. The monitor looks after plan(), too.
   std::uint32_t returns() const noexcept {
     return returns_.load(seq_cst);  // [mon.until =] seq_cst: after the plan
   }

@@ -72,13 +72,12 @@ struct alignas(base::cache_line_size) processor {
   /// So a pair that passes the processor back and forth soon stops calling for help it cannot use,
   /// while a producer whose consumers run elsewhere keeps calling.
   hint<std::uint32_t> wake_credit{traits::wake_credit};
+  /// Whether the last first call that a goroutine made here was long: see run/syscall.hpp.
+  hint<bool> first_calls_are_long{false};
 
   // -- the monitor writes, the holder reads --
   /// How long the slice had lasted when the monitor last asked for preemption.
   one_writer<std::int64_t> slice_ran_ns{0};
-
-  /// What the last first call of a goroutine was that began here: see run/syscall.hpp.
-  hint<bool> first_calls_are_long{false};
   /// And which slice it was: by the time the request is seen, another one may have begun.
   one_writer<std::uint32_t> asked_tick{0};
 

@@ -65,7 +65,7 @@ class monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
-  /// Which goroutines wait that have come back from calls.
+  /// Whether goroutines wait for a P that have come back from calls.
   void note_returns() noexcept;
 
   /// Says once that goroutines are held back for want of threads, and lets them go when they can.
