@@ -1017,7 +1017,7 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 //                     queue, a lock, a note, a release beside it) orders the writes. The owner calls
 //                     get and set; a thread that the object was published to calls get.
 //
-// Of the last two, peek() is for all others: what it returns is a hint. Each type is its atomic:
+// under_lock and one_writer have peek() for all other threads: it returns a hint. Each type is its atomic:
 // an access that needs another order writes it, with a bracket (base/order.hpp). In every build the
 // calls are the same instructions as the atomic's. A template over its traits, which the models run,
 // passes its own atomic.
@@ -1028,7 +1028,7 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// A number with one writer at a time, who may read it exactly.
+/// A number that one thread at a time writes. The writer reads it exactly.
 template <class T, class Atomic = std::atomic<T>>
 class figure : public Atomic {
  public:
@@ -14886,7 +14886,7 @@ enum g_flag : std::uint8_t {
   g_on_host = 4,     // likewise, and that thread is a host's: see host.hpp
   g_off_host = 8,    // it must not run on a host's thread
   g_started = 16,    // it has been on the processor before
-  // How its calls last that block the thread: see run/syscall.hpp. Neither: it has made none.
+  // How long its last call of blocking() was: see run/syscall.hpp. Neither flag: not known yet.
   g_short_calls = 32,
   g_long_calls = 64,
   g_call_flags = g_short_calls | g_long_calls,
@@ -56257,8 +56257,8 @@ inline void may_be_on_host(goroutine& g) noexcept {
 // calls of 1 ms on two Ps come back 0.3 ms later.)
 //
 // The monitor may be asleep for milliseconds when a call begins. So a goroutine whose last call was long
-// hands its P over itself if others wait for one; a first call is taken for what the last first call on
-// its P was. Only calls that are not known to be short read the clock.
+// hands its P over itself if others wait for one. Its last call predicts its next one; the last first call
+// on a P predicts a first call there. Only calls that are not known to be short read the clock.
 //
 // Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
 //

@@ -143,7 +143,7 @@ IN_RUNTIME("ReadWriteDeadlineRace: deadlines of 2 us beside reads and writes bre
       std::error_code error;
       for (int i = 0; i != n; ++i) {
         c.read(buffer, error);
-        wrong += is_wrong(error) || !error;  // nobody writes to it
+        wrong += is_wrong(error) || !error;  // its peer writes nothing
         c.set_read_deadline(steady::now() + 2us);
       }
     });

@@ -97,7 +97,7 @@ IN_RUNTIME("DialParallel: when one has failed, the next starts at once") {
   const endpoint nobody = closed.where();
   const std::vector<endpoint> all{nobody, nobody, good.local()};
   std::error_code error;
-  // A head start that nobody lives to see.
+  // No test lasts as long as this head start.
   const conn made = dial(all, time_point::max(), {.head_start = 1h}, error);
   REQUIRE_FALSE(error);
   CHECK(made.remote() == good.local());
@@ -140,7 +140,7 @@ IN_RUNTIME("DialerDualStackFDLeak: the dial that loses the race is given up and 
     CHECK_FALSE(error);
     second.accept();
   }
-  // By itself the system gives up after two minutes and more.
+  // The system alone gives up after two minutes or later.
   CHECK(eventually([&] { return thrum::stats().goroutines == goroutines; }));
   CHECK(open_descriptors() == before);
 }

@@ -82,7 +82,8 @@ IN_RUNTIME(
     "a connected socket gets an error while its peer has no socket, and receives afterwards") {
   endpoint where;
   {
-    const auto gone = udp_socket::bind(support::own_loopback());  // nobody else is given its port
+    const auto gone =
+        udp_socket::bind(support::own_loopback());  // the system gives its port to no other socket
     where = gone.local();
   }
   auto socket = udp_socket::connect(where);

@@ -106,7 +106,7 @@ IN_RUNTIME(
     CHECK(count({extra.native_handle()}) <= before + 1);
   }
 
-  // The same descriptors in each order.
+  // The child reads its descriptors backwards.
   std::array<thrum::io::pipe, 3> pipes;
   std::vector<thrum::io::native_handle_type> handles;
   for (std::size_t i = 0; i != pipes.size(); ++i) {

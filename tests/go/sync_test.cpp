@@ -6,7 +6,7 @@
 
 #include "support/test.hpp"
 
-IN_RUNTIME("WaitGroup: two groups used as a barrier release nobody early") {
+IN_RUNTIME("WaitGroup: two groups used as a barrier release no goroutine early") {
   thrum::wait_group first;
   thrum::wait_group second;
   for (int use = 0; use != 8; ++use) {

@@ -14,7 +14,7 @@
 //                     queue, a lock, a note, a release beside it) orders the writes. The owner calls
 //                     get and set; a thread that the object was published to calls get.
 //
-// Of the last two, peek() is for all others: what it returns is a hint. Each type is its atomic:
+// under_lock and one_writer have peek() for all other threads: it returns a hint. Each type is its atomic:
 // an access that needs another order writes it, with a bracket (base/order.hpp). In every build the
 // calls are the same instructions as the atomic's. A template over its traits, which the models run,
 // passes its own atomic.
@@ -28,7 +28,7 @@
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// A number with one writer at a time, who may read it exactly.
+/// A number that one thread at a time writes. The writer reads it exactly.
 template <class T, class Atomic = std::atomic<T>>
 class figure : public Atomic {
  public:

@@ -109,9 +109,7 @@ TEST_CASE("a thread that comes back from a call does what was asked of its proce
   CHECK(scheduler.p(0).attention == 0);
 }
 
-TEST_CASE(
-    "a goroutine whose calls are long hands its processor over as the next one begins, if others "
-    "wait") {
+TEST_CASE("a goroutine whose calls are long hands its processor over at once if others wait") {
   for (const bool is_long : {true, false}) {
     for (const bool others_wait : {true, false}) {
       support::lone_scheduler scheduler(1);
@@ -130,9 +128,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "a goroutine's call is taken for what its last one was, a first one for what the last first "
-    "one was") {
+TEST_CASE("a goroutine's last call predicts its next one, and a P's last first call a first one") {
   support::lone_scheduler scheduler(1);
   machine& m = runs_goroutine(scheduler, 0);
   constexpr std::int64_t hour = 3'600'000'000'000;

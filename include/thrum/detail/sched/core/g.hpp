@@ -75,7 +75,7 @@ enum g_flag : std::uint8_t {
   g_on_host = 4,     // likewise, and that thread is a host's: see host.hpp
   g_off_host = 8,    // it must not run on a host's thread
   g_started = 16,    // it has been on the processor before
-  // How its calls last that block the thread: see run/syscall.hpp. Neither: it has made none.
+  // How long its last call of blocking() was: see run/syscall.hpp. Neither flag: not known yet.
   g_short_calls = 32,
   g_long_calls = 64,
   g_call_flags = g_short_calls | g_long_calls,

@@ -11,8 +11,8 @@
 // calls of 1 ms on two Ps come back 0.3 ms later.)
 //
 // The monitor may be asleep for milliseconds when a call begins. So a goroutine whose last call was long
-// hands its P over itself if others wait for one; a first call is taken for what the last first call on
-// its P was. Only calls that are not known to be short read the clock.
+// hands its P over itself if others wait for one. Its last call predicts its next one; the last first call
+// on a P predicts a first call there. Only calls that are not known to be short read the clock.
 //
 // Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
 //
