@@ -10,8 +10,8 @@ import re
 CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum/detail/os/os.hpp", "thrum/detail/os/parts.hpp",
             "thrum/detail/os/handle.hpp", "thrum/detail/os/socket_types.hpp", "thrum/detail/os/memory_parts.hpp",
             "thrum/detail/os/sight_parts.hpp", "thrum/detail/os/code_parts.hpp", "thrum/detail/os/clock.hpp",
-            "thrum/detail/os/memory.hpp", "thrum/detail/os/exit.hpp", "thrum/detail/base/stderr.hpp",
-            "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/thread_event.hpp", "thrum/detail/os/io_parts.hpp",
+            "thrum/detail/os/memory.hpp", "thrum/detail/os/parts.hpp", "thrum/detail/base/stderr.hpp",
+            "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp",
             "thrum/detail/netpoll/netpoll.hpp"}
 
 # What files of no port may ask. A list of what is allowed cannot be got round by a name that it does

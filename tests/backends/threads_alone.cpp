@@ -8,7 +8,6 @@
 #include <thrum/detail/os/posix/caught_signals.hpp>
 #include <thrum/detail/os/posix/exit.hpp>
 #include <thrum/detail/os/posix/fault.hpp>
-#include <thrum/detail/os/posix/quit_signal.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
 
 #include <atomic>

@@ -9,11 +9,10 @@
 #include <thrum/detail/base/config.hpp>
 
 #if THRUM_OS_POSIX
-#include <thrum/detail/os/posix/child_pipe.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/descriptor.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/directory.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/file.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/posix/handle.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/handle.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/remove_tree.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/socket.hpp>       // IWYU pragma: export
@@ -25,7 +24,7 @@
 #include <thrum/detail/os/windows/directory.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/windows/file.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/windows/file_watch.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/windows/handle.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/handle.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/windows/message.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/windows/pipe.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/windows/process.hpp>      // IWYU pragma: export
@@ -52,9 +51,7 @@
 #include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
 #include <thrum/detail/os/posix/new_handles.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/posix/no_child_watch.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/no_file_watch.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/posix/no_send_file.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/absent.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/no_splice.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/plain_process.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/plain_write.hpp>     // IWYU pragma: export
@@ -65,7 +62,6 @@
 #include <thrum/detail/os/linux/pipe.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/linux/process.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/linux/socket.hpp>       // IWYU pragma: export
-#include <thrum/detail/os/linux/splice.hpp>       // IWYU pragma: export
 #endif
 
 #endif  // THRUM_DETAIL_OS_IO_PARTS_HPP

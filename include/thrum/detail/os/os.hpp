@@ -13,7 +13,6 @@
 #include <thrum/detail/os/code_parts.hpp>            // IWYU pragma: export
 #include <thrum/detail/os/posix/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/fault.hpp>           // IWYU pragma: export
-#include <thrum/detail/os/posix/quit_signal.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/posix/symbol.hpp>          // IWYU pragma: export
 #endif
 
@@ -30,9 +29,7 @@
 #include <thrum/detail/os/windows/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/fault.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/windows/processors.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/windows/quit_signal.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/windows/source_lines.hpp>    // IWYU pragma: export
-#include <thrum/detail/os/windows/symbol.hpp>          // IWYU pragma: export
+#include <thrum/detail/os/windows/symbol.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/windows/unwind_table.hpp>    // IWYU pragma: export
 #endif
 

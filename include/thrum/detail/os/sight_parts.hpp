@@ -8,9 +8,9 @@
 #include <thrum/detail/base/config.hpp>
 
 #if THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/thread_sight.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/darwin/thread.hpp>  // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/freebsd/thread_sight.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/freebsd/thread.hpp>  // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
 #include <thrum/detail/os/posix/thread_sight.hpp>
 

@@ -46,7 +46,12 @@ void forget_sleepers() noexcept;
 #include <thrum/detail/os/clock.hpp>
 #include <thrum/detail/os/memory_parts.hpp>
 #include <thrum/detail/os/note.hpp>
-#include <thrum/detail/os/thread_event.hpp>
+
+#if THRUM_OS_WINDOWS
+#include <thrum/detail/os/windows/thread_event.hpp>  // IWYU pragma: export
+#else
+#include <thrum/detail/os/posix/thread_event.hpp>  // IWYU pragma: export
+#endif
 
 #include <atomic>
 #include <cstddef>

@@ -5,7 +5,7 @@
 // The asymmetric fences of Linux.
 // What a thread that waits for memory looks like: here the test makes it wait, by userfaultfd.
 
-#include <thrum/detail/os/linux/kernel_time.hpp>
+#include <thrum/detail/os/linux/futex.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
 

@@ -4,7 +4,7 @@
 // Handlers of signals that call each other, in whatever order they were installed.
 
 #include <thrum/detail/os/posix/handler_chain.hpp>
-#include <thrum/detail/os/posix/quit_signal.hpp>
+#include <thrum/detail/os/posix/caught_signals.hpp>
 
 #include "support/test.hpp"
 

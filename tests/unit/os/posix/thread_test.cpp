@@ -5,7 +5,7 @@
 // When the signal that interrupts a thread is sent, where it can carry no value.
 // The clock.
 
-#include <thrum/detail/os/posix/clock.hpp>
+#include <thrum/detail/os/clock.hpp>
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
 

@@ -10,7 +10,7 @@
 #if THRUM_OS_BSD
 
 #include <thrum/detail/os/bsd/vnode_watch.hpp>
-#include <thrum/detail/os/file_changes.hpp>
+#include <thrum/detail/os/answers.hpp>
 
 #include <cstddef>
 

@@ -12,7 +12,7 @@
 
 #if THRUM_OS_BSD
 
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/process.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>
 

@@ -10,7 +10,7 @@
 
 #if THRUM_OS_BSD
 
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

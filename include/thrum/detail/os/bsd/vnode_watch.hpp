@@ -25,9 +25,9 @@
 
 #if THRUM_POLLER_KQUEUE
 
-#include <thrum/detail/os/file_changes.hpp>
+#include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/listing.hpp>
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 
 #if THRUM_OS_MACOS
 
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/message.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 

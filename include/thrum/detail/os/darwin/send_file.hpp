@@ -12,7 +12,7 @@
 #include <thrum/detail/os/bsd/send_file.hpp>  // IWYU pragma: export
 
 #if THRUM_BODIES
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 
 #if THRUM_BODIES
 #include <thrum/detail/os/posix/broken_pipe.hpp>
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

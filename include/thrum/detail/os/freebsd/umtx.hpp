@@ -13,7 +13,7 @@
 // futex_wait and futex_wake of os/note.hpp, on FreeBSD.
 
 #include <thrum/detail/os/note.hpp>
-#include <thrum/detail/os/posix/clock.hpp>
+#include <thrum/detail/os/clock.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -9,8 +9,8 @@
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
-#include <thrum/detail/os/file_changes.hpp>
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/answers.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

@@ -2,17 +2,42 @@
 // SPDX-License-Identifier: MIT
 //
 // Sleeping on a word, on Linux: the futex calls. What they promise is in os/note.hpp.
+//
+// Times as system calls of Linux take them.
 #ifndef THRUM_DETAIL_OS_LINUX_FUTEX_HPP
 #define THRUM_DETAIL_OS_LINUX_FUTEX_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/clock.hpp>
+
+#include <cstdint>
+#include <limits>
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <atomic>
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What the kernel itself reads, in system calls that the C library does not make for us. Its own
+/// type may have 32 or 64 bits on a system of 32 bits, and says nothing of what a call wants.
+template <class Word>
+struct kernel_time_of {
+  Word seconds = 0;
+  Word nanoseconds = 0;
+
+  /// Nanoseconds, which are not negative.
+  static constexpr kernel_time_of from(std::int64_t ns) noexcept {
+    constexpr std::int64_t most = std::numeric_limits<Word>::max();
+    const std::int64_t whole = ns / nanoseconds_per_second;
+    return {static_cast<Word>(whole < most ? whole : most),
+            static_cast<Word>(ns % nanoseconds_per_second)};
+  }
+};
+/// For system calls that are newer than 32-bit processors' first ones.
+using kernel_time = kernel_time_of<std::int64_t>;
+/// For 32-bit processors' first system calls.
+using old_kernel_time = kernel_time_of<long>;
 
 /// The forms of the system call. Where `long` has 64 bits they are the same one; elsewhere the
 /// second came with Linux 5.1, and the first waits for 68 years at most.
@@ -25,7 +50,6 @@ long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word, std::uin
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/linux/kernel_time.hpp>
 #include <thrum/detail/os/note.hpp>
 
 #include <cerrno>
@@ -75,5 +99,5 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& wor
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_LINUX
+#endif
 #endif  // THRUM_DETAIL_OS_LINUX_FUTEX_HPP

@@ -14,7 +14,7 @@
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/detail/base/relaxed.hpp>
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/process.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>
 
@@ -36,7 +36,6 @@ io_result wait_process(std::int64_t pid, handle pidfd, bool may_block, bool reap
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-
 #include <cerrno>
 
 #include <signal.h>

@@ -40,7 +40,7 @@ THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/posix/clock.hpp>
+#include <thrum/detail/os/clock.hpp>
 
 #include <cerrno>
 #include <ctime>

@@ -1,14 +1,30 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// A running OS thread on Linux, which says whether it has ended.
+// OS threads on Linux: whether one has ended, and what others need of one: whether it computes or waits, its CPU
+// time, and a signal to it, which is told from others by the value that it is sent with.
+//
+// A thread opens its reference itself, as most systems tell some of it to that thread alone. Others
+// use it without a lock: the words are atomic, and each by itself says something true of that
+// thread, or of one that had the reference before. A signal to a thread that has ended meanwhile may
+// reach another one, to which the kernel has given its number; the target finds out by
+// is_calling_thread().
 #ifndef THRUM_DETAIL_OS_LINUX_THREAD_HPP
 #define THRUM_DETAIL_OS_LINUX_THREAD_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/relaxed.hpp>
+#include <thrum/detail/os/answers.hpp>
+#include <thrum/detail/os/posix/preempt_signal.hpp>
 #include <thrum/detail/os/posix/thread.hpp>
 
+#include <climits>
+#include <cstdint>
+
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
+
+#include <ctime>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -19,10 +35,73 @@ class thread : public joinable_thread {
   [[nodiscard]] bool try_join() noexcept;
 };
 
+using namespace base::orders;
+
+/// A thread of this process as others see it. All but open() and close() may be called by any
+/// thread, without malloc and without a lock.
+class thread_ref {
+ public:
+  /// Whether cpu_now() has steps of less than a millisecond.
+  static constexpr bool has_fine_clock = true;
+
+  constexpr thread_ref() noexcept = default;
+  thread_ref(const thread_ref&) = delete;
+  thread_ref& operator=(const thread_ref&) = delete;
+
+  /// The calling thread's from now on. Others may ask of the one before meanwhile.
+  void open() noexcept;
+
+  /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
+  void close() noexcept { tid_.set(0); }
+
+  /// Whether it is the calling thread's. A system call; for handlers, too.
+  bool is_calling_thread() const noexcept;
+
+  /// Nanoseconds of CPU time so far, 0 if the thread has ended or the system does not say. About
+  /// 300 ns.
+  std::int64_t cpu_now() const noexcept {
+    ::timespec t{};
+    const ::clockid_t clock = clock_.get();
+    if (clock == unknown || ::clock_gettime(clock, &t) != 0) {
+      return 0;
+    }
+    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  }
+
+  /// What the thread does. Some 10 us.
+  thread_look look() const noexcept;
+
+  /// Whether the thread sleeps for a time that it has chosen, and does not wait for another thread.
+  /// False where the system does not say.
+  bool naps() const noexcept;
+
+  /// Has target.interrupt called on that thread, wherever it is. False if there is no thread, or it
+  /// has ended.
+  bool interrupt(preempt_target& target) const noexcept;
+
+ private:
+  static constexpr ::clockid_t unknown = INT_MAX;
+  base::hint<::clockid_t> clock_{unknown};
+  base::hint<std::uint64_t> tid_{0};  // 0: no thread
+};
+
+/// Its si_code: below 0, so not the kernel's, and not sigqueue's. Emulators keep no more than that.
+inline constexpr int preempt_code = -0x7472;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+#include <thrum/detail/base/message.hpp>
+#include <thrum/detail/os/linux/this_thread.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -34,8 +113,118 @@ THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
   return true;
 }
 
+using namespace base::orders;
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
+  ::clockid_t own{};
+  const bool known = ::pthread_getcpuclockid(::pthread_self(), &own) == 0;
+  tid_.set(thread_id());
+  clock_.set(known ? own : unknown);
+}
+
+THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
+  return tid_.get() == thread_id();
+}
+
+/// The text of a file that the system keeps for each thread, as much as `buffer` takes; empty where
+/// there is none. Some 10 us; no malloc, no lock.
+THRUM_NOINLINE inline std::string_view about_thread(std::uint64_t thread, std::string_view file,
+                                                    char (&buffer)[256]) noexcept {
+  base::message<64> path("/proc/self/task/");
+  path.append(thread).append(file).append(std::string_view("\0", 1));
+  const int fd = ::open(path.view().data(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return {};
+  }
+  const ssize_t length = ::read(fd, buffer, sizeof buffer);
+  ::close(fd);
+  return {buffer, length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
+  const std::uint64_t thread = tid_.get();
+  if (thread == 0) {
+    return thread_look::in_system;
+  }
+  char buffer[256];
+  // "number (name) state ...", where the name may hold anything.
+  const std::string_view stat = about_thread(thread, "/stat", buffer);
+  const std::size_t at = stat.rfind(") ");
+  if (at == stat.npos || at + 2 >= stat.size()) {
+    return thread_look::unknown;
+  }
+  if (stat[at + 2] == 'R') {
+    return thread_look::computes;
+  }
+  // "-1" in place of the number of a call, "running" if it is back.
+  const std::string_view call = about_thread(thread, "/syscall", buffer);
+  return call.starts_with("-1 ")       ? thread_look::in_fault
+         : call.starts_with("running") ? thread_look::computes
+                                       : thread_look::in_system;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::naps() const noexcept {
+  char buffer[256];
+  const std::string_view call = about_thread(tid_.get(), "/syscall", buffer);
+  // The last is the second with 64 bits of seconds, on processors of 32 bits.
+  constexpr long clock_nanosleep_time64 = sizeof(long) == 4 ? 407 : SYS_clock_nanosleep;
+  for (const long number :
+       {long{SYS_nanosleep}, long{SYS_clock_nanosleep}, clock_nanosleep_time64}) {
+    base::message<32> wanted;
+    wanted.append(static_cast<std::uint64_t>(number)).append(" ");
+    if (call.substr(0, wanted.view().size()) == wanted.view()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
+  const auto to = static_cast<::pid_t>(tid_.get());
+  if (to == 0) {
+    return false;
+  }
+  ::siginfo_t info{};
+  info.si_signo = preempt_signal;
+  info.si_code = preempt_code;
+  info.si_value.sival_ptr = &target;
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0) {
+    return true;
+  }
+  if (!target.is_to_be_sent() || ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0) {
+    return true;
+  }
+  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
+  return false;
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
+
+// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Where an emulator refuses a signal with a value, the handler finds its thread by its stack.
+THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
+  if (info.si_code == preempt_code) {
+    return static_cast<preempt_target*>(info.si_value.sival_ptr);
+  }
+  const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
+  if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  return signal_stack_mark::target_at(stack.ss_sp);
+}
+
+/// The kernel says it: 12 KiB where there are wide vectors.
+THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
+  constexpr unsigned long at_minsigstksz = 51;  // newer than some systems' headers
+  return ::getauxval(at_minsigstksz);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
-#endif  // THRUM_OS_LINUX
+#endif
 #endif  // THRUM_DETAIL_OS_LINUX_THREAD_HPP

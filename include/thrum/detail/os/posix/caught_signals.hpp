@@ -12,6 +12,8 @@
 //
 // Handlers of others: what was installed before is kept, and put back if ours is then still
 // the one that is installed. If another one was installed meanwhile, that one stays.
+//
+// SIGQUIT (the terminal's control-backslash) as a request.
 #ifndef THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
 #define THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
 
@@ -19,13 +21,13 @@
 #include <thrum/detail/os/memory_parts.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
 
-#if THRUM_OS_POSIX
-
-#include <thrum/detail/os/posix/result.hpp>
-
 #include <atomic>
 #include <cstdint>
 #include <string_view>
+
+#if THRUM_OS_POSIX
+
+#include <thrum/detail/os/posix/result.hpp>
 
 #include <signal.h>
 
@@ -82,6 +84,38 @@ class caught_signals {
     std::atomic<std::uint32_t> inside{0};
     os::note note;
     struct ::sigaction earlier[last + 1] = {};
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
+};
+
+/// The one listener of a process: it hears of the signal instead of what was installed before.
+/// `call` must be safe in a signal handler.
+class quit_listener {
+ public:
+  using function = void (*)(void* argument) noexcept;
+
+  /// False: there is a listener already.
+  static bool open(function call, void* argument) noexcept;
+
+  /// Returns when no handler is under way any more. Does nothing for an argument that does
+  /// not listen.
+  static void close(void* argument) noexcept;
+
+ private:
+  static bool is_ours(const struct ::sigaction& action) noexcept;
+
+  static void handle(int);
+
+  /// The handler of whichever shared object was the first to need one.
+  static auto own_handler() noexcept -> void (*)(int);
+
+  struct state {
+    static constexpr std::string_view process_name = "os::quit_listener";
+    std::atomic<void (*)(int)> handler{nullptr};
+    std::atomic<function> call{nullptr};
+    std::atomic<void*> argument{nullptr};
+    std::atomic<std::uint32_t> inside{0};
+    struct ::sigaction earlier = {};
   };
   static state& known() noexcept { return process_wide<state>::get(); }
 };
@@ -162,8 +196,66 @@ THRUM_OUT_OF_LINE auto caught_signals::own_handler() noexcept -> void (*)(int) {
   return first_in_process(known().handler, &handle);
 }
 
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexcept {
+  void* nobody = nullptr;
+  // [quit.1 <>] acq_rel: one listens.
+  if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
+                                                // relaxed: nothing of the listener is read
+                                                relaxed)) {
+    return false;
+  }
+  known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
+  struct ::sigaction found {};
+  struct ::sigaction ours {};
+  ours.sa_handler = own_handler();
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  ::sigaction(SIGQUIT, &ours, &found);
+  if (!is_ours(found)) {  // else what was there before us the last time still is
+    known().earlier = found;
+  }
+  return true;
+}
+
+THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
+  if (known().argument.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
+    return;
+  }
+  struct ::sigaction found {};
+  // A handler that was installed over ours stays; it may call ours, which then does nothing.
+  if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
+    ::sigaction(SIGQUIT, &known().earlier, nullptr);
+  }
+  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
+  while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
+    ::sched_yield();
+  }
+  known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
+}
+
+THRUM_OUT_OF_LINE bool quit_listener::is_ours(const struct ::sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
+}
+
+THRUM_OUT_OF_LINE void quit_listener::handle(int) {
+  const int kept = errno;
+  known().inside.fetch_add(1, seq_cst);                    // [quit.2 =] as in close
+  if (const function call = known().call.load(seq_cst)) {  // [quit.2 =] as in close
+    call(known().argument.load(relaxed));                  // relaxed: set before `call`
+  }
+  known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
+  errno = kept;
+}
+
+THRUM_OUT_OF_LINE auto quit_listener::own_handler() noexcept -> void (*)(int) {
+  return first_in_process(known().handler, &handle);
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
-#endif  // THRUM_OS_POSIX
 #endif
+#endif  // THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP

@@ -5,6 +5,8 @@
 //
 // No call is repeated here after a signal: that is for the caller, which knows its deadline. None
 // of them is inlined, because each reads errno: see os/error_number.hpp.
+//
+// Pipes, and those of which a child gets one end. Each system has its way to make one.
 #ifndef THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
 #define THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
 
@@ -12,7 +14,7 @@
 
 #if THRUM_OS_POSIX
 
-#include <thrum/detail/os/posix/handle.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/handle.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>
@@ -39,10 +41,22 @@ io_result set_nonblocking(handle fd, bool on) noexcept;
 /// 1, 0 after the time, or an errno value below zero: -EBADF if it is none.
 io_result wait_for(handle fd, bool to_write, int timeout_ms) noexcept;
 
+/// The end to read from, then the one to write to: non-blocking, closed by exec.
+io_result open_pipe(handle (&fds)[2]) noexcept;
+
+/// As open_pipe(), with one end that blocks: the child's input, or what it writes to.
+inline io_result open_pipe_to_child(handle (&fds)[2], bool child_reads) noexcept {
+  const io_result result = open_pipe(fds);
+  if (result >= 0) {
+    set_nonblocking(fds[child_reads ? 0 : 1], false);
+  }
+  return result;
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/posix/uninterrupted.hpp>
+#include <thrum/detail/os/posix/thread.hpp>
 
 #include <cerrno>
 
@@ -75,5 +89,5 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_for(handle fd, bool to_write,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_POSIX
 #endif
+#endif  // THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP

@@ -11,7 +11,7 @@
 
 #include <thrum/detail/os/file_modes.hpp>
 #include <thrum/detail/os/posix/file.hpp>
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

@@ -13,8 +13,8 @@
 
 #if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
-#include <thrum/detail/os/posix/child_pipe.hpp>  // IWYU pragma: export: open_pipe
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export: open_pipe
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -32,7 +32,6 @@ io_result accept(handle fd) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/posix/descriptor.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 
 #if THRUM_OS_LINUX && THRUM_OS_PORTABLE
 
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/process.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>
 

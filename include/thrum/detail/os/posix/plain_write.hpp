@@ -10,7 +10,7 @@
 
 #if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/message.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 

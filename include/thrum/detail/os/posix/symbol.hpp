@@ -88,7 +88,7 @@ void append_address(Message& text, const void* address) noexcept {
 #if THRUM_BODIES
 #include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/os/code_parts.hpp>
-#include <thrum/detail/os/posix/clock.hpp>
+#include <thrum/detail/os/clock.hpp>
 
 #include <cstddef>
 #include <cstdlib>

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// OS threads: starting and joining one, its priority, yielding.
+// OS threads: starting and joining one, its priority, yielding; blocking all signals to the end of a
+// block; a word and an object of each thread, the compiler's thread_local.
 //
 // std::thread is not used: it allocates, throws, and its header is too dear for this floor.
 //
@@ -17,8 +18,25 @@
 #include <thrum/detail/os/passive_threads.hpp>  // IWYU pragma: export
 
 #include <pthread.h>
+#include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Blocks all signals to the end of a block.
+class uninterrupted {
+ public:
+  uninterrupted() noexcept {
+    ::sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~uninterrupted() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  uninterrupted(const uninterrupted&) = delete;
+  uninterrupted& operator=(const uninterrupted&) = delete;
+
+ private:
+  ::sigset_t before_;
+};
 
 /// Handle of a running OS thread, of which os::thread is made. Must be joined before it is destroyed
 /// or assigned to.
@@ -84,11 +102,34 @@ class thread_key {
 /// Lets another thread run that is ready on this processor.
 THRUM_OUT_OF_LINE void yield_thread() noexcept;
 
+/// The type of a variable that is declared with THRUM_THREAD_LOCAL.
+template <class Pointer>
+using thread_word = Pointer;
+
+/// The type of an object that is declared with THRUM_THREAD_LOCAL, and with THRUM_FIXED_THREAD_LOCAL if a
+/// handler uses it.
+template <class T>
+using thread_object = T;
+
+/// The calling thread's own of such an object.
+// UBSan of gcc 12 takes a thread_local for null.
+template <class T>
+THRUM_INLINE __attribute__((no_sanitize("null"))) T& of_this_thread(T& object) noexcept {
+  return object;
+}
+
+/// The calling thread's own, made when it is asked for first and destroyed at the thread's end.
+template <class T>
+THRUM_NOINLINE T& of_this_thread() noexcept {
+  asm volatile("");
+  static thread_local T own;
+  return own;
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
 #include <thrum/detail/base/fatal.hpp>
-#include <thrum/detail/os/posix/uninterrupted.hpp>
 
 #include <sched.h>
 
@@ -167,5 +208,5 @@ THRUM_OUT_OF_LINE void yield_thread() noexcept { ::sched_yield(); }
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_POSIX
+#endif
 #endif  // THRUM_DETAIL_OS_POSIX_THREAD_HPP

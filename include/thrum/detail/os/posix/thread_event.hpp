@@ -11,8 +11,8 @@
 #if THRUM_OS_POSIX
 
 #include <thrum/detail/base/fatal.hpp>
-#include <thrum/detail/os/posix/clock.hpp>
-#include <thrum/detail/os/posix/uninterrupted.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/clock.hpp>
+#include <thrum/detail/os/posix/thread.hpp>  // IWYU pragma: export
 
 #include <cerrno>
 #include <cstdint>

@@ -6,6 +6,12 @@
 //
 // A pthread_t must not be used any more once its thread was joined. So who sends a signal keeps the
 // thread from closing its reference meanwhile, by a lock that is held for this one call.
+//
+// A running OS thread that says whether it has ended, where the system does not: by a word that the
+// thread writes at its end.
+//
+// What tells our signal from others where none can carry a value to a thread: the stack that its
+// handler runs on is ours, and a signal was sent to that thread.
 #ifndef THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 #define THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 
@@ -16,6 +22,7 @@
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/posix/preempt_signal.hpp>
+#include <thrum/detail/os/posix/thread.hpp>
 #include <thrum/detail/os/sight_parts.hpp>
 
 #include <atomic>
@@ -24,6 +31,26 @@
 #include <pthread.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
+class thread : public joinable_thread {
+ public:
+  constexpr thread() noexcept = default;
+
+  /// As joinable_thread's. Allocates.
+  [[nodiscard]] static int start(thread& out, void* (*entry)(void*), void* argument) noexcept;
+
+  /// Blocks until the thread has ended.
+  void join() noexcept;
+
+  /// Whether the thread has ended; if so it is joined. Waits for no more than the last of its
+  /// instructions.
+  [[nodiscard]] bool try_join() noexcept;
+
+ private:
+  struct life;
+  life* life_ = nullptr;  // while it is joinable
+};
 
 /// A thread of this process as others see it. All but open() and close() may be called by any
 /// thread, without malloc.
@@ -71,10 +98,58 @@ class thread_ref {
 #if THRUM_BODIES
 #include <thrum/detail/base/order.hpp>
 
+#include <cerrno>
+#include <cstddef>
+#include <new>
+
 #include <sched.h>
 #include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+struct thread::life {
+  void* (*entry)(void*);
+  void* argument;
+  std::atomic<bool> has_ended{false};
+};
+
+THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(void*), void* argument) noexcept {
+  auto* const fresh = new (std::nothrow) life{entry, argument};
+  if (fresh == nullptr) {
+    return ENOMEM;
+  }
+  const int error = joinable_thread::start(
+      out,
+      [](void* its) -> void* {
+        life& own = *static_cast<life*>(its);
+        void* const result = own.entry(own.argument);
+        own.has_ended.store(true, release);  // [th.end >] release: all that the thread has done
+        return result;
+      },
+      fresh);
+  if (error != 0) {
+    delete fresh;
+    return error;
+  }
+  out.life_ = fresh;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void thread::join() noexcept {
+  joinable_thread::join();
+  delete life_;
+  life_ = nullptr;
+}
+
+THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (!joinable() || !life_->has_ended.load(acquire)) {  // [th.end <] acquire: what it has done
+    return false;
+  }
+  join();
+  return true;
+}
 
 using namespace base::orders;
 
@@ -125,7 +200,32 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+// What systems do in several ways for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The system is asked for the stack: what a context says of it differs.
+THRUM_NOINLINE THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t&,
+                                                           const void*) noexcept {
+  ::stack_t stack{};
+  if (::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0 ||
+      stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  return signal_stack_mark::target_at(stack.ss_sp);
+}
+
+/// With room for the widest vectors that there are.
+THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
+  constexpr std::size_t widest = std::size_t{16} << 10;
+  const auto least = static_cast<std::size_t>(MINSIGSTKSZ);
+  return least < widest ? widest : least;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
-#endif  // THRUM_OS_PORTABLE
+#endif
 #endif  // THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP

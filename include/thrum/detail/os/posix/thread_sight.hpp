@@ -36,7 +36,7 @@ class clock_sight {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/posix/clock.hpp>
+#include <thrum/detail/os/clock.hpp>
 
 #include <ctime>
 

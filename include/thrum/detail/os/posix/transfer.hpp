@@ -12,7 +12,7 @@
 
 #if THRUM_OS_BSD || THRUM_OS_PORTABLE
 
-#include <thrum/detail/os/posix/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/message.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>
 #include <thrum/detail/os/socket_types.hpp>

@@ -8,6 +8,8 @@
 // ends the process when the handler for one of those ends returns: so it does not return. A program
 // raises them itself by the C library's raise(), on its own thread. Ours sets the signal's bit and wakes
 // a note; a thread that sleeps on the note takes the bits.
+//
+// The console's control-break as a request.
 #ifndef THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
 #define THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
 
@@ -79,6 +81,31 @@ class caught_signals {
     os::note note;
     c_handler earlier[last + 1] = {};
     int(__stdcall* console_handler)(unsigned long) noexcept = nullptr;  // installed
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
+};
+
+/// The one listener of a process: it hears of the key instead of what was told before. The system
+/// calls it on a thread of its own.
+class quit_listener {
+ public:
+  using function = void (*)(void* argument) noexcept;
+
+  /// False: there is a listener already.
+  static bool open(function call, void* argument) noexcept;
+
+  /// Returns when no call is under way any more. Does nothing for an argument that does not listen.
+  static void close(void* argument) noexcept;
+
+ private:
+  static int __stdcall handle(unsigned long event) noexcept;
+
+  struct state {
+    static constexpr std::string_view process_name = "os::quit_listener";
+    std::atomic<function> call{nullptr};
+    std::atomic<void*> argument{nullptr};
+    std::atomic<std::uint32_t> inside{0};
+    int(__stdcall* console_handler)(unsigned long) noexcept = nullptr;  // of the one that listens
   };
   static state& known() noexcept { return process_wide<state>::get(); }
 };
@@ -185,8 +212,50 @@ THRUM_OUT_OF_LINE int __stdcall caught_signals::handle_event(unsigned long event
   return is_ours ? TRUE : FALSE;
 }
 
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexcept {
+  void* nobody = nullptr;
+  // [quit.1 <>] acq_rel: one listens.
+  if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
+                                                // relaxed: nothing of the listener is read
+                                                relaxed)) {
+    return false;
+  }
+  known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
+  known().console_handler = &handle;
+  ::SetConsoleCtrlHandler(&handle, TRUE);
+  return true;
+}
+
+THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
+  if (known().argument.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
+    return;
+  }
+  ::SetConsoleCtrlHandler(known().console_handler, FALSE);
+  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
+  while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
+    ::SwitchToThread();
+  }
+  known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
+}
+
+THRUM_OUT_OF_LINE int __stdcall quit_listener::handle(unsigned long event) noexcept {
+  if (event != CTRL_BREAK_EVENT) {
+    return FALSE;
+  }
+  known().inside.fetch_add(1, seq_cst);              // [quit.2 =] as in close
+  const function call = known().call.load(seq_cst);  // [quit.2 =] as in close
+  if (call != nullptr) {
+    call(known().argument.load(relaxed));  // relaxed: set before `call`
+  }
+  known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
+  return call != nullptr ? TRUE : FALSE;
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
-#endif  // THRUM_OS_WINDOWS
+#endif
 #endif  // THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP

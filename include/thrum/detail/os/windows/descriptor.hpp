@@ -18,7 +18,7 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/os/windows/handle.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/handle.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/result.hpp>
 
 #include <cstddef>

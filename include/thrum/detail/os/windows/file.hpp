@@ -10,7 +10,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/os/file_modes.hpp>
-#include <thrum/detail/os/windows/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/windows/result.hpp>
 
 #include <cstddef>
@@ -78,7 +78,7 @@ io_result give_rights(handle fd, const char* like, const file_status& status) no
 #if THRUM_BODIES
 #include <thrum/detail/os/windows/api.hpp>
 #include <thrum/detail/os/windows/descriptor.hpp>
-#include <thrum/detail/os/windows/this_thread.hpp>
+#include <thrum/detail/os/windows/thread.hpp>
 #include <thrum/detail/os/windows/wide_text.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

@@ -18,8 +18,8 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/os/file_changes.hpp>
-#include <thrum/detail/os/windows/handle.hpp>
+#include <thrum/detail/os/answers.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/windows/result.hpp>
 
 #include <cstddef>

@@ -31,7 +31,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/base/relaxed.hpp>
-#include <thrum/detail/os/windows/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/windows/message.hpp>
 #include <thrum/detail/os/windows/result.hpp>
 

@@ -13,7 +13,7 @@
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/os/windows/handle.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/windows/result.hpp>
 
 #include <cstddef>

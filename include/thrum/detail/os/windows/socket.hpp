@@ -11,8 +11,8 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/os/socket_types.hpp>
-#include <thrum/detail/os/tcp_numbers.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/windows/handle.hpp>
+#include <thrum/detail/os/answers.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/windows/message.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/result.hpp>
 

@@ -8,10 +8,13 @@
 // bring into memory. So that is read, once for each file that a report names.
 //
 // Source: the PE format as Microsoft documents it, "COFF Symbol Table".
+//
+// Lines of the source, which no tool of the system tells.
 #ifndef THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
 #define THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 
 #if THRUM_OS_WINDOWS
 
@@ -22,6 +25,12 @@
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Whether reports are to name lines. Nothing reads it here.
+inline constinit base::hint<bool> wants_source_lines{false};
+
+/// How long one report may wait for all of its lines.
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
 
 /// Names addresses; keeps what it has found, and the files that it has looked into.
 class symbolizer {
@@ -294,5 +303,5 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_WINDOWS
+#endif
 #endif  // THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
