@@ -22,7 +22,7 @@ FLOORS = {
     "sched/queue": 3.1, "sched/core": 3.2, "sched/stack": 3.2, "sched/thread": 3.2, "sched/freeze": 3.2,
     "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5, "sched/watch": 3.6,
     # Of rooms by subject: what the scheduler, or a P, consists of, and what is done with it.
-    "sched/host/host.hpp": 3.2, "sched/host/host_bell.hpp": 3.2, "sched/host": 3.3,
+    "sched/host/host.hpp": 3.2, "sched/host": 3.3,
     "sched/fork/fork_deque.hpp": 3.1, "sched/fork": 3.3,
     "debug": 4,
     "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "until.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,

@@ -216,7 +216,7 @@ class task_group {
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
-#include <thrum/detail/start/request_stop.hpp>
+#include <thrum/detail/start/stoppable.hpp>
 
 #include <chrono>
 #include <limits>

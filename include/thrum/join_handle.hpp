@@ -18,7 +18,7 @@
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/start/deadline.hpp>
-#include <thrum/detail/start/request_stop.hpp>
+#include <thrum/detail/start/stoppable.hpp>
 #include <thrum/stop_condition.hpp>
 
 #include <chrono>

@@ -92,7 +92,7 @@ class directory_walk {
 #include <thrum/blocking.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/io/path_text.hpp>
+#include <thrum/detail/io/own_name.hpp>
 #include <thrum/io/descriptor.hpp>
 
 #include <algorithm>

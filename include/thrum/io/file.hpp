@@ -298,9 +298,7 @@ THRUM_OUT_OF_LINE file standard_error(std::error_code& error);
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/io/file_open.hpp>    // IWYU pragma: keep: bodies
-#include <thrum/detail/io/file_places.hpp>  // IWYU pragma: keep: bodies
-#include <thrum/detail/io/file_stream.hpp>  // IWYU pragma: keep: bodies
+#include <thrum/detail/io/file_calls.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/os/os.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {

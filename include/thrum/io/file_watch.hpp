@@ -107,7 +107,7 @@ class file_watch {
 #include <thrum/blocking.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/io/path_text.hpp>
+#include <thrum/detail/io/own_name.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/sync/mutex.hpp>

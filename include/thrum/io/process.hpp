@@ -35,7 +35,6 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/io/child_process.hpp>
-#include <thrum/detail/io/child_terminal.hpp>
 #include <thrum/detail/io/redirect.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/errc.hpp>  // IWYU pragma: export

@@ -13,7 +13,7 @@
 #define THRUM_IO_PSEUDO_TERMINAL_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/io/child_terminal.hpp>
+#include <thrum/detail/io/child_process.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/io/descriptor.hpp>
 #include <thrum/io/stream.hpp>

@@ -96,7 +96,6 @@ class temporary_directory {
 #include <thrum/blocking.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/io/path_text.hpp>
 #include <thrum/detail/os/parts.hpp>
 
 #include <cstddef>

@@ -66,7 +66,7 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 #include <thrum/blocking.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/io/path_text.hpp>
+#include <thrum/detail/io/own_name.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/io/file.hpp>
 

@@ -256,8 +256,7 @@ class conn : public io::stream_reading<conn>, public io::stream_writing<conn> {
 #if THRUM_BODIES
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/io/pieces.hpp>
-#include <thrum/detail/net/conn_file.hpp>     // IWYU pragma: keep: bodies
-#include <thrum/detail/net/conn_options.hpp>  // IWYU pragma: keep: bodies
+#include <thrum/detail/net/conn_calls.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/os/socket_types.hpp>
 
 #include <vector>

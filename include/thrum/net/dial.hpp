@@ -113,7 +113,6 @@ THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end, std::err
 
 #if THRUM_BODIES
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/net/dial_try.hpp>
 #include <thrum/detail/net/happy_eyeballs.hpp>
 #include <thrum/detail/net/socket.hpp>
 #include <thrum/net/resolve.hpp>

@@ -31,7 +31,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/net/address_text.hpp>
-#include <thrum/detail/net/endpoint_error.hpp>  // IWYU pragma: export
+#include <thrum/detail/net/errors.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/socket_types.hpp>
 
 #include <compare>

@@ -11,7 +11,7 @@
 #define THRUM_NET_HOST_PORT_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/net/endpoint_error.hpp>  // IWYU pragma: export
+#include <thrum/detail/net/errors.hpp>  // IWYU pragma: export
 
 #include <cstdint>
 #include <optional>

@@ -19,7 +19,7 @@
 #define THRUM_NET_RESOLVE_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/net/resolve_error.hpp>  // IWYU pragma: export
+#include <thrum/detail/net/errors.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/socket_types.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/net/endpoint.hpp>
@@ -127,7 +127,6 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text);
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/net/endpoint_error.hpp>
 #include <thrum/detail/net/look_up.hpp>
 #include <thrum/detail/net/network.hpp>
 #include <thrum/net/host_port.hpp>

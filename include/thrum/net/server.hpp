@@ -408,7 +408,6 @@ void server::accept_all(Start start, Handler&& handler, std::error_code& error) 
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/net/server_session.hpp>  // IWYU pragma: keep: bodies
-#include <thrum/detail/net/server_stop.hpp>     // IWYU pragma: keep: bodies
 
 #include <algorithm>
 

@@ -14,13 +14,12 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
+#include <thrum/detail/net/tls_calls.hpp>     // IWYU pragma: export
 #include <thrum/detail/net/tls_conn.hpp>      // IWYU pragma: export
 #include <thrum/detail/net/tls_context.hpp>   // IWYU pragma: export
 #include <thrum/detail/net/tls_error.hpp>     // IWYU pragma: export
 #include <thrum/detail/net/tls_life.hpp>      // IWYU pragma: export
-#include <thrum/detail/net/tls_read.hpp>      // IWYU pragma: export
 #include <thrum/detail/net/tls_transfer.hpp>  // IWYU pragma: export
-#include <thrum/detail/net/tls_write.hpp>     // IWYU pragma: export
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/net/conn.hpp>
 #include <thrum/net/dial.hpp>

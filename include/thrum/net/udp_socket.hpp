@@ -253,9 +253,7 @@ class udp_socket {
 
 #if THRUM_BODIES
 #include <thrum/detail/base/message.hpp>
-#include <thrum/detail/net/udp_many.hpp>       // IWYU pragma: keep: bodies
-#include <thrum/detail/net/udp_multicast.hpp>  // IWYU pragma: keep: bodies
-#include <thrum/detail/net/udp_open.hpp>       // IWYU pragma: keep: bodies
+#include <thrum/detail/net/udp_calls.hpp>  // IWYU pragma: keep: bodies
 
 #include <algorithm>
 

@@ -47,7 +47,7 @@
 #define THRUM_TESTING_FAKE_NET_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/testing/fake_link.hpp>
+#include <thrum/detail/testing/fake_world.hpp>
 #include <thrum/go.hpp>
 
 #include <cstdint>
@@ -147,11 +147,10 @@ class fake_net {
 
 #if THRUM_BODIES
 #include <thrum/detail/base/error.hpp>
+#include <thrum/detail/net/errors.hpp>
 #include <thrum/detail/net/network.hpp>
-#include <thrum/detail/net/resolve_error.hpp>
 #include <thrum/detail/testing/fake_datagrams.hpp>
 #include <thrum/detail/testing/fake_dial.hpp>
-#include <thrum/detail/testing/fake_world.hpp>
 #include <thrum/testing/bubble.hpp>
 
 #include <algorithm>

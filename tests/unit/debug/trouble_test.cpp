@@ -5,7 +5,6 @@
 // looked at from outside.
 
 #include <thrum/detail/debug/overflow_report.hpp>
-#include <thrum/detail/debug/slow_stop.hpp>
 #include <thrum/detail/debug/tally.hpp>
 #include <thrum/detail/debug/trouble.hpp>
 

@@ -10,7 +10,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/context/function.hpp>
 #include <thrum/detail/context/node.hpp>
-#include <thrum/detail/start/request_stop.hpp>
+#include <thrum/detail/start/stoppable.hpp>
 #include <thrum/this_goroutine.hpp>
 #include <thrum/thread_lock.hpp>
 

@@ -3,6 +3,9 @@
 //
 // A child of this process, from its start until it has been reaped, and how it ended. What is done
 // with it is in process.hpp, and the essay too.
+//
+// child_terminal: what a process needs to know of its pseudo_terminal, so that <thrum/io/process.hpp> does not
+// include that class.
 #ifndef THRUM_DETAIL_IO_CHILD_PROCESS_HPP
 #define THRUM_DETAIL_IO_CHILD_PROCESS_HPP
 
@@ -16,6 +19,19 @@
 #include <cstdint>
 #include <string>
 #include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+class child_terminal {
+ public:
+  /// The path of the child's end in the file system.
+  const std::string& path() const noexcept { return path_; }
+
+ protected:
+  std::string path_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 

@@ -73,7 +73,7 @@ THRUM_OUT_OF_LINE std::string text_of_v6(std::span<const std::uint8_t, 16> addre
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
 #if THRUM_BODIES
-#include <thrum/detail/net/endpoint_error.hpp>
+#include <thrum/detail/net/errors.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/net/address_text.hpp>
-#include <thrum/detail/net/endpoint_error.hpp>
+#include <thrum/detail/net/errors.hpp>
 #include <thrum/net/endpoint.hpp>
 #include <thrum/net/host_port.hpp>
 

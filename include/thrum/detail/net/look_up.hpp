@@ -38,7 +38,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/base/owner.hpp>
-#include <thrum/detail/net/resolve_error.hpp>
+#include <thrum/detail/net/errors.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 #include <thrum/detail/sched/core/traits.hpp>

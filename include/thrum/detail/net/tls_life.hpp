@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How a tls_conn begins, agrees with its peer, and ends; and what it knows of both. The rest of what
-// net/tls_conn.hpp declares is in net/tls_transfer.hpp, net/tls_read.hpp and net/tls_write.hpp.
+// net/tls_conn.hpp declares is in net/tls_transfer.hpp, net/tls_calls.hpp and net/tls_calls.hpp.
 #ifndef THRUM_DETAIL_NET_TLS_LIFE_HPP
 #define THRUM_DETAIL_NET_TLS_LIFE_HPP
 

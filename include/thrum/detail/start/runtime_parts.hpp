@@ -10,16 +10,14 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/debug/dump.hpp>
-#include <thrum/detail/debug/goroutine_counts.hpp>
 #include <thrum/detail/debug/overflow_report.hpp>
 #include <thrum/detail/debug/panic_report.hpp>
 #include <thrum/detail/debug/schedtrace.hpp>
-#include <thrum/detail/debug/slow_stop.hpp>
 #include <thrum/detail/debug/trouble.hpp>
 #include <thrum/detail/sched/core/open_close.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/host/host_attach.hpp>
-#include <thrum/detail/sched/host/host_bell.hpp>
 #include <thrum/detail/sched/host/host_loop.hpp>
 #include <thrum/detail/sched/io/poll_events.hpp>
 #include <thrum/detail/sched/io/poll_wait.hpp>
@@ -30,7 +28,7 @@
 #include <thrum/detail/sched/thread/real_time.hpp>
 #include <thrum/detail/sched/watch/monitor.hpp>
 #include <thrum/detail/sched/watch/preempt.hpp>
-#include <thrum/detail/start/request_stop.hpp>
+#include <thrum/detail/start/stoppable.hpp>
 #include <thrum/runtime.hpp>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 
 #include <thrum/detail/sched/freeze/freeze.hpp>
 
-#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/syscall.hpp>
 
 #include "support/lone_scheduler.hpp"

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <thrum/detail/sched/host/host.hpp>
 
-#include <thrum/detail/sched/host/host_bell.hpp>
-
 #include "support/lone_scheduler.hpp"
 #include "support/test.hpp"
 
