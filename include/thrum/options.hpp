@@ -63,6 +63,9 @@ struct options {
   memory_hooks memory = {};
   /// How long a goroutine may run while others wait before it is asked to yield.
   std::chrono::nanoseconds time_slice = std::chrono::milliseconds(10);
+  /// How much later than asked sleep_for may end, so that one wake of a thread ends several sleeps. A longer
+  /// slack saves processor time where many goroutines sleep. 0: each sleep ends by itself.
+  std::chrono::nanoseconds timer_slack = std::chrono::microseconds(50);
   preemption preempt = preemption::async;
   poller_kind poller = poller_kind::usual;
   /// The period of the line of figures on standard error; 0: off.
@@ -103,8 +106,8 @@ struct options {
 
   /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and
   /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
-  /// asyncpreemptoff (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices) and lines (0 or 1:
-  /// whether reports name files and lines, which holds for the process and has no option). Every
+  /// asyncpreemptoff (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
+  /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process and has no option). Every
   /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
   /// not understood is ignored, and said on standard error once.
   static options from_environment();
@@ -173,6 +176,8 @@ inline constexpr debug_key debug_keys[] = {
      [](options& to, unsigned value) { to.report_blocked = std::chrono::seconds(value); }},
     {"hogs", "a number of time slices",
      [](options& to, unsigned value) { to.report_hogs = value; }},
+    {"timerslack", "microseconds",
+     [](options& to, unsigned value) { to.timer_slack = std::chrono::microseconds(value); }},
     {"lines", "0 or 1", [](options&, unsigned value) { os::wants_source_lines.set(value != 0); }},
     {"asyncpreemptoff", "0 or 1",
      [](options& to, unsigned value) {

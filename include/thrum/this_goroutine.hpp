@@ -47,9 +47,9 @@ inline void preemption_point() noexcept {
   }
 }
 
-/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; by up to a 16th of it, and
-/// no more than 1.05 ms, longer, so that goroutines wake together: where that matters, sleep_until. A
-/// cancellation point.
+/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; in a goroutine by up to a
+/// 16th of it, and no more than options::timer_slack, longer, so that goroutines wake together. sleep_until
+/// knows no slack. A cancellation point.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time) {
   sched::exit_if_cancelled(

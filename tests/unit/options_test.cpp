@@ -94,6 +94,11 @@ TEST_CASE("an environment that is understood is not reported") {
   }
 }
 
+TEST_CASE("THRUM_DEBUG=timerslack sets the slack of timers in microseconds") {
+  const scoped_environment debug("THRUM_DEBUG", "timerslack=7");
+  CHECK(thrum::options::from_environment().timer_slack == std::chrono::microseconds(7));
+}
+
 TEST_CASE("without an environment the options are the defaults") {
   const scoped_environment debug("THRUM_DEBUG", nullptr);
   const scoped_environment procs("THRUM_MAXPROCS", nullptr);

@@ -70,28 +70,62 @@ TEST_CASE("a moment of another clock too far back to count is now, one too far a
   REQUIRE(deadline_at(std::chrono::sys_days::max()) == no_deadline);
 }
 
-TEST_CASE("a sleep ends no sooner than it must, and by no more than a 16th and 1.05 ms later") {
+namespace {
+
+thrum::options with_slack(std::chrono::nanoseconds slack) {
+  auto options = support::environment_options();
+  options.timer_slack = slack;
+  return options;
+}
+
+/// How many moments end 100 sleeps whose lengths differ by 10 us each.
+std::size_t ends_of_a_hundred(std::int64_t ns) {
+  std::set<std::int64_t> ends;
+  for (int i = 0; i != 100; ++i) {
+    ends.insert(end_of_sleep(ns + std::int64_t{i} * 10'000));
+  }
+  return ends.size();
+}
+
+}  // namespace
+
+IN_RUNTIME("a sleep ends no sooner than it must, and by no more than a 16th and 50 us later") {
   for (std::int64_t ns = 1; ns < 100'000'000'000; ns = ns * 5 / 4 + 1) {
     const auto before = traits::now();
     const auto end = end_of_sleep(ns);
     const auto after = traits::now();
     CAPTURE(ns);
     REQUIRE(end >= before + ns);
-    REQUIRE(end <= after + ns + std::min(ns / 16, std::int64_t{1} << 20));
+    REQUIRE(end <= after + ns + std::min(ns / 16, std::int64_t{50'000}));
   }
 }
 
-TEST_CASE("sleeps of 67 ms and more that begin within a millisecond end at one of three moments") {
-  std::set<std::int64_t> ends;
+IN_RUNTIME("sleeps that end within the timer slack of a runtime end at one moment",
+           with_slack(100ms)) {
+  constexpr std::int64_t step = std::int64_t{1} << 26;  // 67 ms
   const auto before = traits::now();
-  for (int i = 0; i != 100; ++i) {
-    ends.insert(end_of_sleep(67'200'000 + i * 10'000));
-  }
+  const std::size_t ends = ends_of_a_hundred(2'000'000'000);
   const auto took = traits::now() - before;
-  REQUIRE(static_cast<std::int64_t>(ends.size()) <= 3 + took / 1'000'000);
+  CHECK(static_cast<std::int64_t>(ends) <= 2 + took / step);
+  CHECK(end_of_sleep(2'000'000'000) % step == 0);
 }
 
-TEST_CASE("of two sleeps the longer one does not end first") {
+IN_RUNTIME("with no timer slack each sleep ends at a moment of its own", with_slack(0ns)) {
+  const auto before = traits::now();
+  const auto end = end_of_sleep(1'000'000'000);
+  CHECK(end >= before + 1'000'000'000);
+  CHECK(end <= traits::now() + 1'000'000'000);
+  CHECK(ends_of_a_hundred(1'000'000'000) == 100);
+}
+
+TEST_CASE("a sleep of a plain thread has no slack") {
+  const auto before = traits::now();
+  const auto end = end_of_sleep(1'000'000'000);
+  CHECK(end >= before + 1'000'000'000);
+  CHECK(end <= traits::now() + 1'000'000'000);
+}
+
+IN_RUNTIME("of two sleeps the longer one does not end first", with_slack(1ms)) {
   std::int64_t last = 0;
   for (std::int64_t ns = 1'000; ns < 1'000'000'000; ns = ns * 65 / 64) {
     const auto end = end_of_sleep(ns);

@@ -54,8 +54,8 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   return left > latest_moment - now ? no_deadline : now + left;
 }
 
-/// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than a
-/// millisecond, later than deadline_after says, so that sleepers wake together.
+/// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than
+/// the runtime's options::timer_slack, later than deadline_after says, so that sleepers wake together.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept;
 
 /// A moment of any clock. Of the steady clock it is taken as it is, of another by its distance from
@@ -138,14 +138,17 @@ THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
 }
 
 // A thread that sleeps until the earliest timer costs more to wake than the goroutine itself. So sleeps end
-// on a grid, up to a 16th later than they must: of 2^20 ns (1.05 ms) for those of 17 ms and more, of half of
-// that for those of half as long, and so on; each grid holds all coarser ones, so that a short
-// sleep wakes with a long one, and of two sleeps that begin together the shorter does not end later.
+// on a grid. Its step is the largest power of two in the slack: 2^15 ns (33 us) in the 50 us of the default.
+// A short sleep has a finer grid, with a step in a 16th of the sleep. Each grid holds all coarser ones: a
+// short sleep wakes with a long one, and of two sleeps that begin together the shorter does not end later.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept {
-  constexpr std::int64_t coarsest = std::int64_t{1} << 20;
   const std::int64_t end = deadline_after(std::chrono::nanoseconds(ns));
-  const std::int64_t share = std::min(ns / 16, coarsest);
-  if (share <= 1 || end > no_deadline - coarsest || is_time_virtual()) {
+  const auto* const m = current_m();
+  if (m == nullptr || m->scheduler->clock.is_virtual()) {
+    return end;
+  }
+  const std::int64_t share = std::min(ns / 16, m->scheduler->config().timer_slack_ns);
+  if (share <= 1 || end > no_deadline - share) {
     return end;
   }
   const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(share)));

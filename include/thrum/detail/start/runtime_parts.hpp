@@ -90,6 +90,8 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   constexpr std::chrono::hours year(24 * 365);
   settings.time_slice =
       std::clamp<std::chrono::nanoseconds>(settings.time_slice, std::chrono::microseconds(1), year);
+  settings.timer_slack =
+      std::clamp<std::chrono::nanoseconds>(settings.timer_slack, std::chrono::nanoseconds(0), year);
   settings.report_blocked = std::min<std::chrono::seconds>(settings.report_blocked, year);
   settings.report_hogs = std::min(
       settings.report_hogs,
@@ -105,6 +107,7 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.memory = settings_.memory;
   config.stack_class = sched::usable_stack_class(settings_.stack_size);
   config.time_slice_ns = settings_.time_slice.count();
+  config.timer_slack_ns = settings_.timer_slack.count();
   config.preempts = settings_.preempt != preemption::none;
   config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.poller = settings_.poller == poller_kind::io_uring ? netpoll::choice::io_uring

@@ -59,6 +59,7 @@ struct scheduler_config {
   memory_hooks memory{};
   std::uint8_t stack_class = 18;
   std::int64_t time_slice_ns = 10'000'000;
+  std::int64_t timer_slack_ns = 50'000;
   std::int64_t stack_idle_ns = default_stack_idle_ns.get();
   std::int64_t thread_idle_ns = default_thread_idle_ns.get();
   bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
