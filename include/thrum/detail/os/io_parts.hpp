@@ -9,22 +9,22 @@
 #include <thrum/detail/base/config.hpp>
 
 #if THRUM_OS_POSIX
+#include <thrum/detail/os/handle.hpp>             // IWYU pragma: export
 #include <thrum/detail/os/posix/descriptor.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/directory.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/file.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/handle.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/remove_tree.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/socket.hpp>       // IWYU pragma: export
 #endif
 
 #if THRUM_OS_WINDOWS
+#include <thrum/detail/os/handle.hpp>               // IWYU pragma: export
 #include <thrum/detail/os/windows/child_watch.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/descriptor.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/windows/directory.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/windows/file.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/windows/file_watch.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/handle.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/windows/message.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/windows/pipe.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/windows/process.hpp>      // IWYU pragma: export
@@ -35,8 +35,8 @@
 #include <thrum/detail/os/bsd/child_watch.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/bsd/file_watch.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/bsd/process.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/bsd/send_file.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/darwin/plain_write.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/darwin/send_file.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/new_handles.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/no_splice.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>      // IWYU pragma: export
@@ -44,18 +44,18 @@
 #include <thrum/detail/os/bsd/child_watch.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/bsd/file_watch.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/bsd/process.hpp>          // IWYU pragma: export
+#include <thrum/detail/os/bsd/send_file.hpp>        // IWYU pragma: export
 #include <thrum/detail/os/freebsd/new_handles.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/freebsd/send_file.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/no_splice.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/posix/plain_write.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
-#include <thrum/detail/os/posix/new_handles.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/posix/absent.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/no_splice.hpp>       // IWYU pragma: export
-#include <thrum/detail/os/posix/plain_process.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/posix/plain_write.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/posix/transfer.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/posix/absent.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/posix/new_handles.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/no_splice.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/plain_process.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/plain_write.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
 #elif THRUM_OS_LINUX
 #include <thrum/detail/os/linux/child_watch.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/linux/file_watch.hpp>   // IWYU pragma: export

@@ -10,7 +10,6 @@
 #include <thrum/detail/os/parts.hpp>  // IWYU pragma: export
 
 #if THRUM_OS_POSIX
-#include <thrum/detail/os/code_parts.hpp>            // IWYU pragma: export
 #include <thrum/detail/os/posix/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/fault.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/posix/symbol.hpp>          // IWYU pragma: export
@@ -20,16 +19,16 @@
 #include <thrum/detail/os/elf/unwind_table.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/linux/processors.hpp>  // IWYU pragma: export
 #elif THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/processors.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/bsd/processors.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/darwin/unwind_table.hpp>  // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/elf/unwind_table.hpp>    // IWYU pragma: export
-#include <thrum/detail/os/freebsd/processors.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/bsd/processors.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/elf/unwind_table.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/detail/os/windows/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/fault.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/windows/processors.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/windows/symbol.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/windows/symbol.hpp>          // IWYU pragma: export
 #include <thrum/detail/os/windows/unwind_table.hpp>    // IWYU pragma: export
 #endif
 

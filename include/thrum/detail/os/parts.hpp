@@ -21,9 +21,9 @@
 #if THRUM_OS_LINUX
 #include <thrum/detail/os/linux/machine_state.hpp>  // IWYU pragma: export
 #elif THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/machine_state.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/bsd/machine_state.hpp>  // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/freebsd/machine_state.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/bsd/machine_state.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/detail/os/windows/backtrace.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/exit.hpp>       // IWYU pragma: export

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/io/poll_desc.hpp>
 #include <thrum/detail/sched/io/poll_events.hpp>
 #include <thrum/detail/sched/io/poll_table.hpp>
 

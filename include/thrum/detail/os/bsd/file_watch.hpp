@@ -9,8 +9,8 @@
 
 #if THRUM_OS_BSD
 
-#include <thrum/detail/os/bsd/vnode_watch.hpp>
 #include <thrum/detail/os/answers.hpp>
+#include <thrum/detail/os/bsd/vnode_watch.hpp>
 
 #include <cstddef>
 

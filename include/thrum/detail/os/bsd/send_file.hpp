@@ -32,7 +32,15 @@ bool cannot_send_file(io_result sent) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+#if THRUM_OS_FREEBSD
+#include <thrum/detail/os/posix/broken_pipe.hpp>
+#endif
+
 #include <cerrno>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -48,8 +56,29 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
          sent == -ESPIPE;
 }
 
+#if THRUM_OS_MACOS
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std::int64_t offset,
+                                                     std::size_t n, std::int64_t& sent) noexcept {
+  ::off_t length = static_cast<::off_t>(n);
+  const io_result result = result_of(::sendfile(file, fd, offset, &length, nullptr, 0));
+  sent = length;
+  return result;
+}
+#elif THRUM_OS_FREEBSD
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std::int64_t offset,
+                                                     std::size_t n, std::int64_t& sent) noexcept {
+  ::off_t length = 0;
+  const io_result result = without_broken_pipe(
+      [&] { return result_of(::sendfile(file, fd, offset, n, nullptr, &length, 0)); },
+      [](io_result returned) { return returned == -EPIPE; });
+  sent = length;
+  return result;
+}
+#endif
+
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 #endif  // THRUM_OS_BSD
+
 #endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP

@@ -26,8 +26,8 @@
 #if THRUM_POLLER_KQUEUE
 
 #include <thrum/detail/os/answers.hpp>
-#include <thrum/detail/os/listing.hpp>
 #include <thrum/detail/os/handle.hpp>
+#include <thrum/detail/os/listing.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

@@ -11,12 +11,12 @@
 #if THRUM_POLLER_KQUEUE
 
 #include <thrum/detail/base/convert.hpp>
-#include <thrum/detail/os/bsd/vnode_watch.hpp>
 #include <thrum/detail/os/answers.hpp>
+#include <thrum/detail/os/bsd/vnode_watch.hpp>
 #include <thrum/detail/os/file_modes.hpp>
+#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/listing.hpp>
 #include <thrum/detail/os/posix/file.hpp>
-#include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/large_file.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What lies at a code address: what the loader says (dladdr), and what it does not know the file of
-// code says itself, which each system has in its own form (code_image of os/code_parts.hpp). Such a
+// code says itself, which each system has in its own form (code_image). Such a
 // file is read once for each report that names it.
 #ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 #define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
@@ -87,7 +87,25 @@ void append_address(Message& text, const void* address) noexcept {
 
 #if THRUM_BODIES
 #include <thrum/detail/base/owner.hpp>
-#include <thrum/detail/os/code_parts.hpp>
+
+#if THRUM_OS_LINUX
+#include <thrum/detail/os/elf/code_image.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/linux/loaded_code.hpp>  // IWYU pragma: export
+#if THRUM_OS_ANDROID
+#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
+#else
+#include <thrum/detail/os/linux/source_lines.hpp>  // IWYU pragma: export
+#endif
+#elif THRUM_OS_MACOS
+#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/darwin/code_image.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/elf/code_image.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
+#endif
+
 #include <thrum/detail/os/clock.hpp>
 
 #include <cstddef>

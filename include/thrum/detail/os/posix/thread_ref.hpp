@@ -23,7 +23,18 @@
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 #include <thrum/detail/os/posix/thread.hpp>
-#include <thrum/detail/os/sight_parts.hpp>
+
+#if THRUM_OS_MACOS
+#include <thrum/detail/os/darwin/thread.hpp>  // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/detail/os/freebsd/thread.hpp>  // IWYU pragma: export
+#elif THRUM_OS_PORTABLE
+#include <thrum/detail/os/posix/thread_sight.hpp>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+using thread_sight = clock_sight;
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
 
 #include <atomic>
 #include <cstdint>

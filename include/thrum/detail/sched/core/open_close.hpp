@@ -12,7 +12,6 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/core/virtual_time_jump.hpp>      // IWYU pragma: export
-#include <thrum/detail/sched/thread/give_back.hpp>            // IWYU pragma: export
 #include <thrum/detail/sched/thread/thread_creator_work.hpp>  // IWYU pragma: export
 #include <thrum/detail/sched/thread/threads.hpp>              // IWYU pragma: export
 

@@ -17,7 +17,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/netpoll/contract.hpp>
 #include <thrum/detail/sched/core/section.hpp>
-#include <thrum/detail/sched/io/poll_desc.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 

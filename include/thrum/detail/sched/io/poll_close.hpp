@@ -13,7 +13,6 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
-#include <thrum/detail/sched/io/poll_desc.hpp>
 #include <thrum/detail/sched/io/poll_events.hpp>
 #include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/io/poll_wait.hpp>

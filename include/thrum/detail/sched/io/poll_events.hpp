@@ -9,7 +9,6 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/netpoll/contract.hpp>
-#include <thrum/detail/sched/io/poll_desc.hpp>
 #include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>

@@ -14,7 +14,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/io/poll_desc.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/io/poll_wait.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>

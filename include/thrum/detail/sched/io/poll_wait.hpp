@@ -38,7 +38,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/section.hpp>
-#include <thrum/detail/sched/io/poll_desc.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 
@@ -211,7 +211,6 @@ class poll_wait {
 #include <thrum/detail/sched/io/poll_events.hpp>
 #include <thrum/detail/sched/io/poll_foreign.hpp>  // IWYU pragma: keep: bodies
 #include <thrum/detail/sched/io/poll_sleep.hpp>    // IWYU pragma: keep: bodies
-#include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/run/io_deadline.hpp>
 #include <thrum/detail/sched/run/park.hpp>

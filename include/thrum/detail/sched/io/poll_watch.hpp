@@ -19,7 +19,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/parts.hpp>
-#include <thrum/detail/sched/io/poll_desc.hpp>
+#include <thrum/detail/sched/io/poll_table.hpp>
 #include <thrum/detail/sched/io/poll_wait.hpp>
 
 #include <cstdint>

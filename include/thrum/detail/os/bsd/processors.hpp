@@ -1,30 +1,37 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How many processors the program may use on FreeBSD: those of the calling thread's mask, which cpuset(1)
-// and jails set. Limits of CPU time (rctl) are not looked at: they need not be compiled into a kernel.
-#ifndef THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
+// How many processors there are, on macOS and FreeBSD.
+#ifndef THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
 
 #include <thrum/detail/base/config.hpp>
 
-#if THRUM_OS_FREEBSD
+#if THRUM_OS_BSD
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// At least 1.
+/// Those that are switched on; at least 1.
 unsigned available_processors() noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+#if THRUM_OS_FREEBSD
 #include <sys/param.h>
 
 #include <sys/cpuset.h>
+#endif
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
+#if THRUM_OS_MACOS
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+#elif THRUM_OS_FREEBSD
 THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
   ::cpuset_t mask;
   CPU_ZERO(&mask);
@@ -37,9 +44,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
   }
   return count < 1 ? 1 : static_cast<unsigned>(count);
 }
+#endif
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
