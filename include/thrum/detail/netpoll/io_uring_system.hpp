@@ -15,9 +15,11 @@
 
 #if THRUM_OS_LINUX
 
+#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/netpoll/epoll.hpp>
 
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -100,6 +102,23 @@ struct queues {
 }}}}  // namespace thrum::THRUM_ABI::netpoll::uring
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+using namespace base::orders;
+
+// The kernel takes part as another thread would.
+template <class Word>
+std::uint32_t from_kernel(const Word& word) noexcept {
+  return word.load(acquire);  // [ur.kernel <] what it has written, or will not read any more
+}
+template <class Word>
+void to_kernel(Word& word, std::uint32_t value) noexcept {
+  word.store(value, release);  // [ur.kernel >] what stands in the places, or was read from them
+}
+
+/// As the kernel reads it: two halves of 16 bits, the lower one first.
+constexpr std::uint32_t poll_mask(unsigned what) noexcept {
+  return std::endian::native == std::endian::big ? what << 16 | what >> 16 : what;
+}
 
 /// What the ring asks of the system. The model has another one.
 struct io_uring_system {
