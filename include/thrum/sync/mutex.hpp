@@ -132,6 +132,7 @@ static_assert(sizeof(mutex) == sizeof(void*));
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/run/park.hpp>
 #include <thrum/detail/sync/destroyed_waiters.hpp>
+#include <thrum/detail/sync/mutex_waiter.hpp>
 
 namespace thrum { inline namespace THRUM_ABI {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
-#include <thrum/detail/sync/mutex_queue.hpp>
+#include <thrum/detail/sync/mutex_waiter.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/recursive_mutex.hpp>
 

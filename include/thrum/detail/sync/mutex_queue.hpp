@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The word of a mutex, which holds the list of its waiters, and such a waiter: see the head of mutex.hpp,
-// whose definitions have the bodies.
+// The word of a mutex, which holds the list of its waiters: see the head of mutex.hpp, whose
+// definitions have the bodies. What a waiter is stands in mutex_waiter.hpp, for those only.
 #ifndef THRUM_DETAIL_SYNC_MUTEX_QUEUE_HPP
 #define THRUM_DETAIL_SYNC_MUTEX_QUEUE_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/sched/run/wait_point.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -76,12 +75,6 @@ class queue_word {
   static void wake_waiter(waiter& first, bool granted) noexcept;
 };
 
-/// A waiter. Aligned so that its address leaves room for the flags.
-struct alignas(16) queue_word::waiter : sched::wait_point {
-  bool granted = false;    // it was handed the mutex
-  waiter* last = nullptr;  // of the list that it is the first of
-};
-
 }}}  // namespace thrum::THRUM_ABI::sync_detail
 
-#endif  // THRUM_DETAIL_SYNC_MUTEX_QUEUE_HPP
+#endif

@@ -6,7 +6,7 @@
 // SIGURG, as in Go: debuggers pass it through, no library uses it, a stray one is harmless. How the
 // handler knows its thread without thread-local storage (whose first use after a dlopen may
 // allocate), and tells our signal from any other, is the system's: by a value that is sent with it
-// (os/linux/thread.hpp), or by the stack that it runs on (signal_mark.hpp). Others go to the
+// (os/linux/thread.hpp), or by the stack that it runs on (thread_ref.hpp). Others go to the
 // handler that was there before; one that is installed later is found before the next signal
 // is sent, and kept in the same way (handler_chain.hpp).
 //

@@ -89,7 +89,7 @@ struct alignas(base::cache_line_size) processor {
   atomic<std::uint32_t> frozen_in{0};
 
   // -- under the scheduler's lock --
-  std::uint32_t idle_since_tick = 0;  // its schedule_tick when give_back.hpp saw it idle last
+  std::uint32_t idle_since_tick = 0;  // its schedule_tick when give_back saw it idle last
   processor* idle_next = nullptr;
 
   // -- the monitor only --

@@ -226,7 +226,7 @@ class idle_set {
     return m;
   }
 
-  // ---- Ms that are too many: give_back.hpp ----
+  // ---- Ms that are too many: give_back ----
 
   /// The smallest number of Ms that were here since forget_least_ms_locked(): so many are too many.
   std::uint32_t least_ms_locked() const noexcept { return least_ms_; }

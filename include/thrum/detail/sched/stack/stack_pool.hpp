@@ -32,7 +32,7 @@
 //
 // Age: dead Gs come and go in chunks (free_list.hpp). A chunk goes on top of the fresh ones, and is the
 // next to be taken. Those of one period become the old ones of the next, and after that the oldest,
-// which give_back.hpp discards a few at a time: one that is taken again in between was not idle. So
+// which give_back (thread_creator_work.hpp) discards a few at a time: one that is taken again in between was not idle. So
 // what was used last is used first, and no list is ever walked.
 //
 // A slab of a hook has no page of its own: the slab stands above the G. Its pages are never given back to
@@ -157,7 +157,7 @@ class stack_pool {
   /// Takes dead Gs of one class back, as a chunk; perhaps none.
   void put(std::uint8_t size_class, base::intrusive_queue<goroutine>&& dead) noexcept;
 
-  // ---- give_back.hpp ----
+  // ---- give_back ----
 
   /// Whether any stack has pages that could be given back. If not, the next put() tells.
   bool has_idle() noexcept;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The thread that makes threads, ends those that are too many (give_back.hpp), and does whatever
+// The thread that makes threads, ends those that are too many (thread_creator_work.hpp), and does whatever
 // else may have to wait for a lock of the C library.
 //
 // Making a thread takes locks of the C library and of its loader, and a goroutine that lost its P may
@@ -124,7 +124,7 @@ class thread_creator {
     note_.wake();
   }
 
-  /// In a real-time class, where it is less than the creator's; see real_time.hpp. Before open().
+  /// In a real-time class, where it is less than the creator's; see raised_priority. Before open().
   void priority_of_ms(int priority) noexcept { priority_of_ms_ = priority; }
 
   /// For a thread that has started, before it runs goroutines: until then it has the creator's
