@@ -13,6 +13,24 @@
 
 #if THRUM_OS_POSIX
 
+#if THRUM_OS_LINUX
+#include <thrum/detail/os/elf/code_image.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/linux/loaded_code.hpp>  // IWYU pragma: export
+#if THRUM_OS_ANDROID
+#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
+#else
+#include <thrum/detail/os/linux/source_lines.hpp>  // IWYU pragma: export
+#endif
+#elif THRUM_OS_MACOS
+#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/darwin/code_image.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
+#elif THRUM_OS_FREEBSD
+#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/elf/code_image.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
+#endif
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,25 +105,6 @@ void append_address(Message& text, const void* address) noexcept {
 
 #if THRUM_BODIES
 #include <thrum/detail/base/owner.hpp>
-
-#if THRUM_OS_LINUX
-#include <thrum/detail/os/elf/code_image.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/linux/loaded_code.hpp>  // IWYU pragma: export
-#if THRUM_OS_ANDROID
-#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
-#else
-#include <thrum/detail/os/linux/source_lines.hpp>  // IWYU pragma: export
-#endif
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/darwin/code_image.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
-#elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/elf/code_image.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
-#endif
-
 #include <thrum/detail/os/clock.hpp>
 
 #include <cstddef>
