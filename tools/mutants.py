@@ -190,7 +190,7 @@ def mutations():
         seen, twins = {}, {}
         for m in here:
             m.twin = twins[m.words()] = twins.get(m.words(), -1) + 1
-            place = f"{path.relative_to(headers).as_posix()}:{m.line}:{m.kind}"
+            place = f"{house.short_name(path.relative_to(headers).as_posix())}:{m.line}:{m.kind}"
             seen[place] = seen.get(place, 0) + 1
             m.name = place if seen[place] == 1 else f"{place}:{seen[place]}"
         every += here
