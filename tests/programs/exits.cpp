@@ -10,7 +10,7 @@
 #include "support/lone_scheduler.hpp"
 
 #include <thrum.hpp>
-#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/life/registry.hpp>
 
 #include <atomic>

@@ -11,7 +11,7 @@
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/m.hpp>
 #include <thrum/detail/sched/freeze/frame_walk.hpp>
-#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include <cstddef>
 #include <string>

@@ -15,6 +15,7 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 
-#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include "support/lone_scheduler.hpp"
 #include "support/test.hpp"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include <thrum/detail/sched/run/syscall.hpp>
 

@@ -7,7 +7,7 @@
 #include <thrum/detail/sched/life/process_exit.hpp>
 
 #include <thrum/detail/sched/core/lifetime.hpp>
-#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
 #include "support/bare_scheduler.hpp"
 #include "support/lone_scheduler.hpp"

@@ -11,7 +11,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
-#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/take.hpp>

@@ -9,7 +9,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
-#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/switch.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {

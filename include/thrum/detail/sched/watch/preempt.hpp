@@ -49,7 +49,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
-#include <thrum/detail/sched/freeze/freeze.hpp>
+#include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/end.hpp>
 #include <thrum/detail/sched/run/syscall.hpp>
