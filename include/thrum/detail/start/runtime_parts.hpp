@@ -25,7 +25,7 @@
 #include <thrum/detail/sched/life/registry.hpp>
 #include <thrum/detail/sched/life/shutdown.hpp>
 #include <thrum/detail/sched/run/m_main.hpp>
-#include <thrum/detail/sched/thread/threads.hpp>
+#include <thrum/detail/sched/thread/real_time.hpp>
 #include <thrum/detail/sched/watch/monitor.hpp>
 #include <thrum/detail/sched/watch/preempt.hpp>
 #include <thrum/detail/start/stoppable.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Programs in a real-time class: linux/real_time_test.cpp.
-#include <thrum/detail/sched/thread/threads.hpp>
+#include <thrum/detail/sched/thread/real_time.hpp>
 
 #include <thrum/detail/os/os.hpp>
 

@@ -124,7 +124,7 @@ class thread_creator {
     note_.wake();
   }
 
-  /// In a real-time class, where it is less than the creator's; see raised_priority. Before open().
+  /// In a real-time class, where it is less than the creator's; see real_time.hpp. Before open().
   void priority_of_ms(int priority) noexcept { priority_of_ms_ = priority; }
 
   /// For a thread that has started, before it runs goroutines: until then it has the creator's
