@@ -275,6 +275,23 @@ TEST_CASE("only the first of the timers that are due together learns that it is 
   REQUIRE_FALSE(b.was_first);
 }
 
+TEST_CASE("run_due runs no more timers than are asked for, the earliest first") {
+  heap timers;
+  std::array<timer, 100> all;
+  std::vector<timer*> order;
+  for (std::size_t i = 0; i != all.size(); ++i) {
+    all[i].order = &order;
+    timers.add(all[i], static_cast<std::int64_t>(all.size() - i));
+  }
+  CHECK(timers.run_due(1'000, 40) == 40);
+  CHECK(order.size() == 40);
+  CHECK(order.back() == &all[60]);
+  CHECK(timers.earliest() == 41);
+  CHECK(timers.run_due(1'000, 0) == 0);
+  CHECK(timers.run_due(1'000, 100) == 60);
+  CHECK(order.back() == &all[0]);
+}
+
 TEST_CASE("taking over another heap moves each timer and keeps the order") {
   heap from;
   heap into;

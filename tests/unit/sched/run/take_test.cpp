@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 
 namespace {
 
@@ -127,6 +128,41 @@ TEST_CASE("due timers run and no others, and the time of the next one is returne
   CHECK(ran);
   CHECK(fired_in_time == 1);
   CHECK(m.p->counts.timers.get() == 1);
+}
+
+namespace {
+
+/// Wakes a goroutine on the P that runs it.
+struct waking_timer : timer_of_taker {
+  machine* m = nullptr;
+  goroutine* g = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("sleepers that are due together run in the order of their times, however many they are") {
+  constexpr std::size_t all = 1'000;
+  support::lone_scheduler scheduler(1);
+  machine& m = scheduler.holder_of(0);
+  std::deque<waking_timer> timers(all);
+  for (std::size_t i = 0; i != all; ++i) {
+    waking_timer& t = timers[i];
+    t.m = &m;
+    t.g = &scheduler.g();
+    t.fire = [](timer_of_taker& timer, bool) noexcept {
+      auto& self = static_cast<waking_timer&>(timer);
+      push_to_ring(*self.m, *self.g);
+    };
+    m.p->timers.add(t, static_cast<std::int64_t>(i + 1));
+  }
+  for (std::size_t i = 0; i != all; ++i) {
+    bool ran = false;
+    if (i % thrum::sched::traits::timer_check_interval == 0) {
+      run_timers(m, *m.p, ran);
+    }
+    CHECK(take_local(m) == timers[i].g);
+  }
+  CHECK(scheduler->global.empty());
 }
 
 TEST_CASE("no poll is due while no goroutine waits for a descriptor") {

@@ -120,8 +120,9 @@ class timer_heap {
     return t.word.load(acquire) != timer::idle;  // [th.word <] acquire: as in settled
   }
 
-  /// Runs every timer that is due at `now`; returns how many.
-  std::size_t run_due(std::int64_t now) noexcept;
+  /// Runs the timers that are due at `now`, the earliest first, at most `most` of them; returns how many.
+  std::size_t run_due(std::int64_t now,
+                      std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept;
 
   /// Takes over all timers of another heap. Both must not be used by a lock holder meanwhile.
   void take_all(timer_heap& other) noexcept;
@@ -324,14 +325,15 @@ typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t no
 }
 
 template <class Traits>
-std::size_t timer_heap<Traits>::run_due(std::int64_t now) noexcept {
+std::size_t timer_heap<Traits>::run_due(std::int64_t now, std::size_t most) noexcept {
   std::size_t ran = 0;
-  while (earliest() <= now) {
+  while (ran < most && earliest() <= now) {
+    const std::size_t wanted = most - ran < batch ? most - ran : batch;
     timer* due[batch];
     std::size_t n = 0;
     {
       scoped guard(lock_);
-      while (n < batch && (due[n] = take_due(now)) != nullptr) {
+      while (n < wanted && (due[n] = take_due(now)) != nullptr) {
         ++n;
       }
       runners_.fetch_add(1, relaxed);  // relaxed: published by the lock

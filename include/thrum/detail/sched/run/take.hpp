@@ -18,7 +18,9 @@
 #include <thrum/detail/sched/run/ready.hpp>
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -158,7 +160,21 @@ THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
   }
 }
 
-/// Runs the due timers of a P. Returns when its next one is due.
+/// How many due timers one pass may run. They fill at most half of the ring: what the ring has no room for
+/// goes to the global queue, and there timers that are due later would overtake it. What is left stands in
+/// the heap in order. If the ring is full of others, as many as may run between two passes.
+inline std::size_t room_for_woken(const machine& m) noexcept {
+  constexpr std::uint32_t half = traits::run_queue_capacity / 2;
+  constexpr std::uint32_t least = traits::timer_check_interval;
+  if (m.scheduler->clock.is_virtual()) [[unlikely]] {
+    return std::numeric_limits<std::size_t>::max();  // V5: in a random order, all of one moment
+  }
+  const std::uint32_t used = m.p->queue.ring_size();
+  return used + least < half ? half - used : least;
+}
+
+/// Runs due timers of a P, into the ring of the own one: all, if that has room. Returns when the next one is
+/// due.
 inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   const std::int64_t earliest = p.timers.earliest();
   if (earliest == timer_heap<traits>::never) {
@@ -168,13 +184,20 @@ inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   if (earliest > now) {
     return earliest;
   }
-  const std::size_t n = p.timers.run_due(now);
+  std::size_t n = 0;
+  std::size_t most = 0;
+  std::int64_t next = 0;
+  do {
+    most = room_for_woken(m);
+    n += p.timers.run_due(now, most);
+    next = p.timers.earliest();
+  } while (next <= now && most > traits::timer_check_interval);  // those woke no goroutines
   m.p->counts.timers.add(n);
   ran = ran || n != 0;
   if (n > 1 && m.scheduler->clock.is_virtual()) [[unlikely]] {
     shuffle_woken(m);
   }
-  return p.timers.earliest();
+  return next;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
