@@ -25,6 +25,9 @@ FLOORS = {
     "sched/host/host.hpp": 3.2, "sched/host": 3.3,
     "sched/fork/fork_deque.hpp": 3.1, "sched/fork": 3.3,
     "debug": 4,
+    # What the scheduler tells the recorder, and what is made of it.
+    "trace/chunk.hpp": 2, "trace/event.hpp": 2, "trace/event_kind.hpp": 2, "trace/recorder.hpp": 2,
+    "trace/hooks.hpp": 3.2, "trace/trace_parts.hpp": 5, "trace": 4, "trace.hpp": 5,
     "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "until.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "on_host.hpp": 5, "runtime.hpp": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
     "errno.hpp": 5, "goroutine_local.hpp": 5, "thread_lock.hpp": 5,
@@ -87,7 +90,7 @@ for path in sorted(include.rglob("*.hpp")):
 OFFERED = {"os": ("system_contract.hpp", ["chosen_system.hpp", "chosen_io.hpp", "chosen_threads.hpp"]),
            "arch": ("processor_contract.hpp", ["chosen_processor.hpp"])}
 # Not a port's: what the ABI of exceptions brings is the same for all.
-ANYWHERE = {"arch": {"observe_exception", "entry_function", "exception_observer"}, "os": set()}
+ANYWHERE = {"arch": {"read_counter", "has_steady_counter", "observe_exception", "entry_function", "exception_observer"}, "os": set()}
 for port, (contract, chosen) in OFFERED.items():
     text = "".join((root / "tests/ports" / name).read_text() for name in chosen)
     offered = set(re.findall(r"\w+", re.sub(r"//.*", "", text))) | ANYWHERE[port]

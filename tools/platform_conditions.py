@@ -18,7 +18,7 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
 # What files of no port may ask. A list of what is allowed cannot be got round by a name that it does
 # not know.
 OPTION = re.compile(
-    r"THRUM_(?:EXCEPTIONS|CHECKS|ASAN|TSAN|SEPARATE|BODIES|TEMPLATE_BODIES|SHARED_OBJECT|REQUIREMENTS_MET|TRAITS_HEADER"
+    r"THRUM_(?:EXCEPTIONS|CHECKS|TRACE|ASAN|TSAN|SEPARATE|BODIES|TEMPLATE_BODIES|SHARED_OBJECT|REQUIREMENTS_MET|TRAITS_HEADER"
     r"|KEEP_ERRNO|FAKE_NET)|THRUM_(?:\w+_)?HPP|defined|__cplusplus|__cpp_\w+|__clang__|__OPTIMIZE__"
     r"|_LIBCPP_VERSION")
 

@@ -35,6 +35,9 @@
 #if THRUM_SEPARATE || defined(THRUM_FAKE_NET)
 #include <thrum/testing/fake_net.hpp>
 #endif
+#if THRUM_SEPARATE && THRUM_TRACE
+#include <thrum/trace.hpp>
+#endif
 #if THRUM_SEPARATE
 // What <thrum/io_uring.hpp> makes available.
 #include <thrum/detail/netpoll/ring_poller.hpp>

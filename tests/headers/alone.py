@@ -36,6 +36,7 @@ USES = {
     "chan.hpp": "thrum::chan<int> c(1); c.send(1); c.recv(); int v; c.recv_for(v, ms); c.close();",
     "context.hpp": "auto c = thrum::context::background().with_timeout(ms); c.done().recv();",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
+    "trace.hpp": 'thrum::trace::mark("x"); thrum::trace::stop();',
     "errno.hpp": "errno = 0;",
     "fork_join.hpp": "thrum::fork_join([] { return 1; }, [] {});",
     "generator.hpp": "thrum::runtime r; thrum::generator<int> g(r, [](auto& yield) { yield(1); }); g.next();",

@@ -23,12 +23,26 @@ struct probe {};
 #define EXPANDED_TEXT_OF(...) TEXT_OF(__VA_ARGS__)
 
 TEST_CASE("every macro of the configuration is zero or one") {
-  for (const int value :
-       {THRUM_OS_LINUX, THRUM_OS_MACOS, THRUM_OS_FREEBSD, THRUM_POLLER_KQUEUE,
-        THRUM_ARCH_X86_64_SYSV, THRUM_ARCH_I686, THRUM_ARCH_AARCH64_AAPCS64, THRUM_ARCH_ARMHF,
-        THRUM_ARCH_RISCV64, THRUM_ARCH_PPC64LE, THRUM_ARCH_S390X, THRUM_ARCH_LOONGARCH64,
-        THRUM_EXCEPTIONS, THRUM_ASAN, THRUM_TSAN, THRUM_CHECKS, THRUM_HAS_NAKED,
-        THRUM_CALLS_KEEP_FLOATS, THRUM_HAS_ARM_UNWINDER}) {
+  for (const int value : {THRUM_OS_LINUX,
+                          THRUM_OS_MACOS,
+                          THRUM_OS_FREEBSD,
+                          THRUM_POLLER_KQUEUE,
+                          THRUM_ARCH_X86_64_SYSV,
+                          THRUM_ARCH_I686,
+                          THRUM_ARCH_AARCH64_AAPCS64,
+                          THRUM_ARCH_ARMHF,
+                          THRUM_ARCH_RISCV64,
+                          THRUM_ARCH_PPC64LE,
+                          THRUM_ARCH_S390X,
+                          THRUM_ARCH_LOONGARCH64,
+                          THRUM_EXCEPTIONS,
+                          THRUM_ASAN,
+                          THRUM_TSAN,
+                          THRUM_CHECKS,
+                          THRUM_TRACE,
+                          THRUM_HAS_NAKED,
+                          THRUM_CALLS_KEEP_FLOATS,
+                          THRUM_HAS_ARM_UNWINDER}) {
     CHECK((value == 0 || value == 1));
   }
 }
@@ -47,6 +61,7 @@ TEST_CASE("the inline namespace names the version and every option that is on") 
   CHECK((name.find("_asan") != name.npos) == (THRUM_ASAN == 1));
   CHECK((name.find("_tsan") != name.npos) == (THRUM_TSAN == 1));
   CHECK((name.find("_checks") != name.npos) == (THRUM_CHECKS == 1));
+  CHECK((name.find("_trace") != name.npos) == (THRUM_TRACE == 1));
 }
 
 TEST_CASE("names of a flavour are reached without naming the flavour") {

@@ -47,6 +47,16 @@ inline bool has_shadow_stack() noexcept {
   return asked == 0;
 }
 
+/// Whether read_counter counts at one rate: the architecture says so.
+constexpr bool has_steady_counter() noexcept { return true; }
+
+/// The processor's counter of time.
+THRUM_INLINE std::uint64_t read_counter() noexcept {
+  std::uint64_t value;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+}
+
 /// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 

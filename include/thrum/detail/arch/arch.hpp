@@ -53,6 +53,10 @@ THRUM_INLINE const void* parked_limit(const void*) noexcept { return nullptr; }
       THRUM_ARCH_AARCH64_WIN64)
 /// No thread has a shadow stack: base/config.hpp refuses to compile for those of riscv64.
 constexpr bool has_shadow_stack() noexcept { return false; }
+/// There is no counter that is known here.
+constexpr bool has_steady_counter() noexcept { return false; }
+/// Not called.
+constexpr std::uint64_t read_counter() noexcept { return 0; }
 #endif
 
 /// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.

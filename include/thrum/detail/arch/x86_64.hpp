@@ -45,6 +45,33 @@ inline bool has_shadow_stack() noexcept {
   return top != 0;
 }
 
+/// Whether read_counter counts at one rate, whatever the processor's speed and sleep.
+inline bool has_steady_counter() noexcept {
+  constexpr std::uint32_t first_of_these = 0x8000'0000;
+  constexpr std::uint32_t about_power = 0x8000'0007;
+  constexpr std::uint32_t invariant = 1U << 8;
+  const auto ask = [](std::uint32_t a, std::uint32_t& d) noexcept {
+    std::uint32_t b;
+    std::uint32_t c;
+    asm volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    return a;
+  };
+  std::uint32_t d;
+  if (ask(first_of_these, d) < about_power) {
+    return false;
+  }
+  ask(about_power, d);
+  return (d & invariant) != 0;
+}
+
+/// The processor's counter of time, in a third of the time of a clock.
+THRUM_INLINE std::uint64_t read_counter() noexcept {
+  std::uint32_t low;
+  std::uint32_t high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return std::uint64_t{high} << 32 | low;
+}
+
 /// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
 

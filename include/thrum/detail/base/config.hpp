@@ -8,6 +8,7 @@
 //   THRUM_CHECKS=1   asserts the invariants
 //   THRUM_SEPARATE=1 in every source file: the implementation is in one that includes
 //                    <thrum/implementation.hpp>, and not in each that includes a header
+//   THRUM_TRACE=1    in every source file: the scheduler records what it does, for <thrum/trace.hpp>
 //   THRUM_KEEP_ERRNO leaves the C library's errno as it is: see errno.hpp
 //   THRUM_NO_CFI     with clang and -fno-asynchronous-unwind-tables, where it otherwise rejects the
 //                    call-frame information of the context switch
@@ -203,6 +204,11 @@ loongarch64 (lp64d)"
 #define THRUM_CHECKS 0
 #endif
 
+// Whether the scheduler records what it does, for <thrum/trace.hpp>; off unless asked for.
+#if !defined(THRUM_TRACE)
+#define THRUM_TRACE 0
+#endif
+
 // Whether this is compiled for a shared object, or for whatever comes: not for an executable alone.
 #if defined(__PIC__) && !defined(__PIE__)
 #define THRUM_SHARED_OBJECT 1
@@ -228,6 +234,11 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_CHECKS
 #endif
+#if THRUM_TRACE
+#define THRUM_ABI_TRACE _trace
+#else
+#define THRUM_ABI_TRACE
+#endif
 /// The suffix of a build with traits of its own (sched/core/traits.hpp). Two builds with different
 /// traits in one program need different suffixes.
 #ifdef THRUM_TRAITS_HEADER
@@ -250,14 +261,16 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_LIBRARY
 #endif
-#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits) \
-  v##major##_##minor##exceptions##sanitizer##checks##system##library##traits
-#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, system, library, traits) \
-  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits)
-#define THRUM_ABI                                                                              \
-  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,             \
-                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_SYSTEM, THRUM_ABI_LIBRARY, \
-                   THRUM_ABI_TRAITS)
+#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, trace, system, library, \
+                       traits)                                                              \
+  v##major##_##minor##exceptions##sanitizer##checks##trace##system##library##traits
+#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, trace, system, library, \
+                         traits)                                                              \
+  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, trace, system, library, traits)
+#define THRUM_ABI                                                                            \
+  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,           \
+                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_TRACE, THRUM_ABI_SYSTEM, \
+                   THRUM_ABI_LIBRARY, THRUM_ABI_TRAITS)
 
 #define THRUM_TEXT_OF(value) #value
 #define THRUM_TEXT_OF_VALUE(value) THRUM_TEXT_OF(value)

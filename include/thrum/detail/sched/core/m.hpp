@@ -19,6 +19,9 @@
 #include <thrum/detail/sched/core/p_state.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/steal_order.hpp>
+#if THRUM_TRACE
+#include <thrum/detail/trace/recorder.hpp>
+#endif
 
 #include <cstdint>
 
@@ -140,6 +143,11 @@ struct alignas(base::cache_line_size) machine {
 
   // -- the creator only --
   os::thread thread;
+
+#if THRUM_TRACE
+  // -- this thread only, inside --
+  trace_detail::writer trace;
+#endif
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

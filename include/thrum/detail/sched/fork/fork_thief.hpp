@@ -54,6 +54,7 @@ inline forked* next_forked(forker& own) noexcept {
                                     [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
   if (half != nullptr) {
     m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
   }
   return half;
 }
@@ -147,7 +148,9 @@ inline goroutine* take_forked(machine& m) noexcept {
   goroutine* const g = make_helper(scheduler, &m, m.search.next());
   if (g != nullptr) {
     m.p->counts.created.add();
+    trace_detail::made(&m, *g);
     m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
     begin_slice(*m.p);
   }
   return g;
@@ -159,6 +162,7 @@ THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) n
   goroutine* const g = make_helper(scheduler, nullptr, at);
   if (g != nullptr) {
     scheduler.count_created_elsewhere();
+    trace_detail::made(nullptr, *g);
     ready_elsewhere(*g);
   }
 }

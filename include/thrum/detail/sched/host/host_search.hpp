@@ -153,6 +153,7 @@ inline goroutine* steal_for_host(machine& m) noexcept {
     if (goroutine* const g =
             victim.queue.steal_half_into(m.p->queue, m.spinning, status == p_status::running)) {
       m.p->counts.steals.add();
+      trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
       return g;
     }
   }

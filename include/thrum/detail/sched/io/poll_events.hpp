@@ -60,6 +60,7 @@ inline void make_ready_locked(poll_side& side, wake_list& taken) noexcept {
 /// Wakes a goroutine; if it is one of the poller's own scheduler, with all others of this poll.
 inline void wake_through(poll_sink& sink, goroutine& g) noexcept {
   if (g.scheduler == &sink.scheduler) {
+    trace_detail::readied_by_poller(g);
     sink.ready.push_back(g);
   } else {
     ready(g);

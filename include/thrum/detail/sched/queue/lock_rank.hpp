@@ -26,6 +26,7 @@
 //   stacks       the stacks of a runtime
 //   forks        what goroutines have forked that began to on one P
 //   heap         timers of a P: another heap, by address, when a P is given up
+//   trace        the recorder's chunk of threads that are no Ms
 // A goroutine that parks looks for its successor, and arms its timer, while it holds its object:
 // hence global and heap behind every object. Idle is behind them because an object may make its
 // waiters runnable before it is dropped.
@@ -84,6 +85,7 @@ enum class lock_rank : std::uint8_t {
   stacks,
   forks,
   heap,
+  trace,
 };
 
 #if THRUM_CHECKS
@@ -113,6 +115,7 @@ inline constexpr lock_rank_row lock_ranks[] = {
     {lock_rank::stacks, "the lock of the stacks"},
     {lock_rank::forks, "the lock of a list of forks"},
     {lock_rank::heap, "the lock of a timer heap", true},
+    {lock_rank::trace, "the lock of the recorder"},
 };
 
 constexpr const lock_rank_row& row_of(lock_rank rank) noexcept {
@@ -127,7 +130,7 @@ static_assert(
           return false;
         }
       }
-      return row_of(lock_rank::heap).rank == lock_rank::heap;
+      return row_of(lock_rank::trace).rank == lock_rank::trace;
     }(),
     "lock_ranks has one row for each rank, in their order");
 

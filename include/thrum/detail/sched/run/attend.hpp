@@ -85,6 +85,7 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
     return m;
   }
   p.counts.preemptions.add();
+  trace_detail::happens(m, trace_detail::event_kind::gives_way);
   return give_way(m);
 }
 

@@ -183,6 +183,7 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
         m->p->attention.get() == 0 && !is_in_background(*joiner->g)) {
       next = joiner->g;
+      trace_detail::readied(m, *next);
       joiner = nullptr;
     } else {
       next = take_next(*m);

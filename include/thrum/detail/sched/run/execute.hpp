@@ -11,6 +11,7 @@
 #include <thrum/detail/base/sanitizer.hpp>
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/switch.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -20,6 +21,7 @@ inline void execute(machine& m, goroutine& g) noexcept {
   m.g = &g;
   g.status.set(g_status::running);
   m.p->counts.switches.add();
+  trace_detail::runs(m, g);
   if constexpr (THRUM_EXCEPTIONS) {
     *m.exceptions = g.exceptions;
   }

@@ -44,9 +44,11 @@ inline void* m_main(void* argument) noexcept {
   if (config.thread_started != nullptr) {
     config.thread_started(config.user, m.id);
   }
+  trace_detail::happens(m, trace_detail::event_kind::thread_began);
   goroutine* const first = first_goroutine(m);
   scheduler.creator.lower_own_priority();
   run_goroutines(m, first);
+  trace_detail::happens(m, trace_detail::event_kind::thread_ended);
   if (config.thread_stopping != nullptr) {
     config.thread_stopping(config.user, m.id);
   }

@@ -19,6 +19,7 @@
 #include <thrum/detail/sched/run/stop_relay.hpp>
 #include <thrum/detail/sched/run/switch.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -196,6 +197,7 @@ void park_until(section& here, wait_reason reason, wait_point& point, Lock& held
 template <class Lock>
 THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool cancellable) noexcept {
   goroutine& g = *m.g;
+  trace_detail::waits_on(m, point.object);
   if (const auto observe = observe_park.get()) [[unlikely]] {
     observe(g.id, g.name);
   }

@@ -20,6 +20,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -128,6 +129,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
 inline void ready_all(runtime_scheduler& scheduler,
                       base::intrusive_queue<goroutine>&& gs) noexcept {
   machine* const m = current_m();
+  trace_detail::readied_all(m, gs);
   if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
     scheduler.wakers.enter();  // as in ready_elsewhere
     scheduler.global.append(static_cast<decltype(gs)&&>(gs));
@@ -151,6 +153,7 @@ inline void ready_all(runtime_scheduler& scheduler,
 /// call it. The goroutine may run, end and be gone before it returns.
 inline void ready(goroutine& g, bool next = true) noexcept {
   machine* const m = current_m();
+  trace_detail::readied(m, g);
   if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {
     ready_on(*m, g, next);
   } else {

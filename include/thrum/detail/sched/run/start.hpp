@@ -20,6 +20,7 @@
 #include <thrum/detail/sched/host/host.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 #include <thrum/detail/sched/run/switch.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -204,6 +205,7 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
 THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
                          std::uint8_t flags = 0) noexcept {
   prepare_launch(scheduler, g, flags);
+  trace_detail::made(m, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
     ready_next(*m, g);
@@ -219,6 +221,7 @@ THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& schedule
   prepare_launch(scheduler, g);
   g.bound = &where.m;
   g.flags = g_bound | g_on_host;
+  trace_detail::made(m, g);
   if (m != nullptr) {
     m->p->counts.created.add();
   } else {

@@ -70,7 +70,9 @@ inline stolen steal_work(machine& m) noexcept {
       const bool may_run_it = status == p_status::running;
       result.g = victim.queue.steal_half_into(own.queue, last, may_run_it);
       if (result.g != nullptr) {
-        own.counts.steals.add(1 + own.queue.ring_size());
+        const std::uint32_t n = 1 + own.queue.ring_size();
+        own.counts.steals.add(n);
+        trace_detail::happens(m, trace_detail::event_kind::stolen, n, victim.id);
         if (had_runnext) {
           // Help was of use to this P, so it may call again.
           victim.wake_credit.set(traits::wake_credit);

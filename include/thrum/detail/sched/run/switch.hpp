@@ -39,6 +39,7 @@
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 #include <thrum/detail/sched/run/take.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -113,6 +114,7 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
     target = m.g0_sp;
     context = &m.context;
   }
+  trace_detail::switches(m, g, next, for_good);
   m.g = next;
   base::before_switch(g.context, *context, for_good);
   // Between two goroutines that both left by this call a return is predicted, else a jump is.

@@ -47,6 +47,7 @@ THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
   scheduler.release_p(m);
   scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler.hand_offs.add();
+  trace_detail::happens_to(scheduler, trace_detail::event_kind::handed_off, p.id, g.id);
   scheduler.hand_off(p);
   return true;
 }
@@ -68,6 +69,7 @@ THRUM_COLD inline void note_call(machine& m) noexcept {
 /// The running goroutine is about to block its thread. Called inside.
 inline void enter_syscall(machine& m) noexcept {
   processor& p = *m.p;
+  trace_detail::happens(m, trace_detail::event_kind::call_began);
   if ((m.g->flags & g_short_calls) == 0 && hand_over_for_call(m)) [[unlikely]] {
     return;
   }
@@ -137,6 +139,7 @@ inline machine& exit_syscall(machine& m) noexcept {
   // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
   // that counts as blocked.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
+  trace_detail::happens(here, trace_detail::event_kind::call_ended);
   g.status.set(g_status::running);
   if (is_in_background(g)) [[unlikely]] {
     show_priority(*here.p, g);  // others may have had this P

@@ -193,6 +193,9 @@ inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
     next = p.timers.earliest();
   } while (next <= now && most > traits::timer_check_interval);  // those woke no goroutines
   m.p->counts.timers.add(n);
+  if (n != 0) {
+    trace_detail::happens(m, trace_detail::event_kind::timers, n);
+  }
   ran = ran || n != 0;
   if (n > 1 && m.scheduler->clock.is_virtual()) [[unlikely]] {
     shuffle_woken(m);

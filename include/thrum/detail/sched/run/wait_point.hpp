@@ -228,6 +228,7 @@ inline void wake(wait_point& point) noexcept {
 THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
   goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
+    trace_detail::readied(m, *g);
     ready_next(*m, *g);
   } else {
     wake(point);

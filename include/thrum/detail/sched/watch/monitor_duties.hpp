@@ -189,6 +189,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   p.syscall_tick.add();                            // we hold the P now
   scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_offs.add();
+  trace_detail::happens_to(scheduler_, trace_detail::event_kind::handed_off, p.id);
   scheduler_.hand_off(p);
   return true;
 }

@@ -104,6 +104,7 @@ THRUM_COLD inline machine& answer_monitor(machine& m) noexcept {
     os::unblock_preempt_signal();
   }
   machine& here = regain_p(m);
+  trace_detail::happens(here, trace_detail::event_kind::call_ended);
   g.status.set(g_status::running);
   wait_if_frozen(here);
   return here;
@@ -154,6 +155,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
   }
   show_priority(*m.p, g);
   m.p->counts.switches.add();
+  trace_detail::runs(m, g);
   if (g.thread_locks == 0) {
     unbind(m, g);
   }
@@ -236,6 +238,7 @@ inline bool hand_over(machine& m) noexcept {
     return false;
   }
   m.p->counts.preemptions.add();
+  trace_detail::happens(m, trace_detail::event_kind::interrupted);
   // [p.attention <] acquire: as in attend. What else is asked stays asked.
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
   const std::int64_t ran_ns = m.p->slice_ran_ns.get();
@@ -268,6 +271,7 @@ inline bool stop_without_p(machine& m) noexcept {
     m.cpu = os::current_cpu();
     scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     forget_p(m);
+    trace_detail::happens(m, trace_detail::event_kind::interrupted);
     bind(m, g);
     // [g.status >] release: its frame. Without a P, no freeze stops this thread before it sleeps.
     g.status.store(g_status::preempted, release);

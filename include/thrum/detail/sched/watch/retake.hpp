@@ -348,6 +348,7 @@ inline void retaker::retake(processor& p, machine& m) noexcept {
     return;
   }
   m.g->status.set(g_status::syscall);
+  trace_detail::happens_to(scheduler_, trace_detail::event_kind::taken, p.id, m.g->id, m.id);
   m.retake.store(retake_state::taken, release);  // [m.retake >] release: R5
   p.m.set(nullptr);
   p.status.store(p_status::idle, release);  // [p.status >] release: in flight

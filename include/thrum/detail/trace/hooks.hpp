@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// What the scheduler tells the recorder, a line at each place. Where THRUM_TRACE is 0 these functions are empty. Where
+// it is 1 they are a load and a branch while nothing is recorded.
+//
+// The calling thread is inside the scheduler: no signal handler records between the words of an event.
+#ifndef THRUM_DETAIL_TRACE_HOOKS_HPP
+#define THRUM_DETAIL_TRACE_HOOKS_HPP
+
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
+#include <thrum/detail/sched/core/current.hpp>
+#include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/trace/event_kind.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_TRACE
+#include <thrum/detail/sched/queue/lock.hpp>
+#include <thrum/detail/sched/queue/scoped.hpp>
+#include <thrum/detail/trace/recorder.hpp>
+
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+#if THRUM_TRACE
+
+/// Threads that are no Ms share a writer.
+struct shared_writer {
+  sched::spin_lock lock{sched::lock_rank::trace};
+  writer to;
+};
+inline constinit shared_writer of_threads;
+
+inline std::uint8_t number_of(const sched::runtime_scheduler& scheduler) noexcept {
+  return static_cast<std::uint8_t>(scheduler.registered.number());
+}
+
+/// Names an M: its runtime's number and its own.
+inline std::uint64_t owner_of(const sched::machine& m) noexcept {
+  return (std::uint64_t{number_of(*m.scheduler)} << 32 | m.id) + 1;
+}
+
+inline std::uint32_t p_of(const sched::machine& m) noexcept {
+  return m.p == nullptr ? event::no_p : m.p->id;
+}
+
+inline void add(sched::machine* m, const raw_event& first,
+                const raw_event* second = nullptr) noexcept {
+  if (m != nullptr) {
+    the_recorder.add(m->trace, owner_of(*m), first, second);
+    return;
+  }
+  sched::scoped guard(of_threads.lock);
+  the_recorder.add(of_threads.to, 0, first, second);
+}
+
+/// An event of an M, with its time, runtime and P.
+inline event event_of(const sched::machine& m, event_kind kind, std::uint64_t goroutine = 0,
+                      std::uint64_t other = 0) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = kind;
+  e.runtime = number_of(*m.scheduler);
+  e.p = p_of(m);
+  e.goroutine = goroutine;
+  e.other = other;
+  return e;
+}
+
+/// Adds an event that tells where the goroutine was started, and its name if it has one.
+inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g) noexcept {
+  e.other = reinterpret_cast<std::uintptr_t>(g.started_at);
+  if (g.name[0] == '\0') {
+    add(m, event::pack(e));
+    return;
+  }
+  raw_event name{};
+  name.word[0] = e.time;
+  name.word[1] = static_cast<std::uint64_t>(event_kind::named);
+  constexpr std::size_t room = sched::goroutine::name_capacity - 1;
+  static_assert(room == name_room);
+  for (std::size_t i = 0; i != room && g.name[i] != '\0'; ++i) {
+    const auto byte = std::uint64_t{static_cast<unsigned char>(g.name[i])};
+    name.word[1 + (i + 1) / 8] |= byte << (i + 1) % 8 * 8;
+  }
+  const raw_event first = event::pack(e);
+  add(m, first, &name);
+}
+
+[[gnu::cold]] THRUM_NOINLINE inline void note_made(sched::machine* m,
+                                                   const sched::goroutine& g) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = event_kind::made;
+  e.runtime = number_of(*g.scheduler);
+  e.goroutine = g.id;
+  if (m != nullptr) {
+    e.p = p_of(*m);
+    e.value = m->g == nullptr ? 0 : event::limited(m->g->id);
+  }
+  add_with_name(m, e, g);
+}
+
+THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
+  add(&m, event::pack(
+              event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at))));
+}
+
+/// The goroutine leaves, and `next` runs in the same moment.
+THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine& g,
+                                       const sched::goroutine* next, bool for_good) noexcept {
+  if (for_good) [[unlikely]] {
+    event e = event_of(m, event_kind::ended, g.id);
+    add_with_name(&m, e, g);
+    if (next != nullptr) {
+      e.kind = event_kind::runs;
+      e.goroutine = next->id;
+      e.other = reinterpret_cast<std::uintptr_t>(next->started_at);
+      add(&m, event::pack(e));
+    }
+    return;
+  }
+  event e = event_of(m, event_kind::yielded, g.id, next == nullptr ? 0 : next->id);
+  if (g.status.get() == sched::g_status::waiting) [[likely]] {
+    e.kind = event_kind::parked;
+    e.detail = static_cast<std::uint8_t>(g.reason.get());
+    e.value = m.trace.object;
+    m.trace.object = 0;
+  }
+  add(&m, event::pack(e));
+}
+
+THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine& g,
+                                      readied_by how) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = event_kind::readied;
+  e.runtime = number_of(*g.scheduler);
+  e.goroutine = g.id;
+  if (m == nullptr || m->scheduler != g.scheduler) {
+    how = how == readied_by::poller ? how : readied_by::thread;
+  } else {
+    e.p = p_of(*m);
+    if (how == readied_by::goroutine) {
+      how = m->g == nullptr ? readied_by::scheduler : how;
+      e.other = m->g == nullptr ? 0 : m->g->id;
+    }
+  }
+  e.detail = static_cast<std::uint8_t>(how);
+  add(m, event::pack(e));
+}
+
+/// An event of the M's goroutine, or of the M.
+[[gnu::cold]] THRUM_NOINLINE inline void note(sched::machine& m, event_kind kind,
+                                              std::uint64_t value = 0,
+                                              std::uint64_t other = 0) noexcept {
+  event e = event_of(m, kind, m.g == nullptr ? 0 : m.g->id, other);
+  e.value = event::limited(value);
+  add(&m, event::pack(e));
+}
+
+/// An event of a P that the monitor, or an M without a P, has taken.
+[[gnu::cold]] THRUM_NOINLINE inline void note_p(const sched::runtime_scheduler& scheduler,
+                                                event_kind kind, std::uint32_t p,
+                                                std::uint64_t goroutine,
+                                                std::uint64_t other) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = kind;
+  e.runtime = number_of(scheduler);
+  e.p = p;
+  e.goroutine = goroutine;
+  e.other = other;
+  add(sched::current_m(), event::pack(e));
+}
+
+/// `m` makes g, which will be ready in a moment. Null: a thread without an M does.
+THRUM_INLINE void made(sched::machine* m, const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_made(m, g);
+  }
+}
+/// m puts g on the processor.
+THRUM_INLINE void runs(sched::machine& m, const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_run(m, g);
+  }
+}
+/// g leaves m for `next`; null: for g0.
+THRUM_INLINE void switches(sched::machine& m, const sched::goroutine& g,
+                           const sched::goroutine* next, bool for_good) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_switch(m, g, next, for_good);
+  }
+}
+/// The goroutine of m is about to wait on that object.
+THRUM_INLINE void waits_on(sched::machine& m, const void* object) noexcept {
+  m.trace.object = event::hashed(object);
+}
+/// The calling thread, whose M is `m`, makes g ready.
+THRUM_INLINE void readied(sched::machine* m, const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_ready(m, g, readied_by::goroutine);
+  }
+}
+/// As readied(), for each of a queue.
+THRUM_INLINE void readied_all(sched::machine* m,
+                              const base::intrusive_queue<sched::goroutine>& gs) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    for (const sched::goroutine* g = gs.front(); g != nullptr; g = g->queue_next) {
+      note_ready(m, *g, readied_by::goroutine);
+    }
+  }
+}
+/// The poller makes g ready.
+THRUM_INLINE void readied_by_poller(const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_ready(sched::current_m(), g, readied_by::poller);
+  }
+}
+/// Something happens to the goroutine of m, or to m.
+THRUM_INLINE void happens(sched::machine& m, event_kind kind, std::uint64_t value = 0,
+                          std::uint64_t other = 0) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note(m, kind, value, other);
+  }
+}
+/// Something happens to a P.
+THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_kind kind,
+                             std::uint32_t p, std::uint64_t goroutine = 0,
+                             std::uint64_t other = 0) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_p(scheduler, kind, p, goroutine, other);
+  }
+}
+
+#else
+
+// Each takes what the one above takes; a caller computes nothing that costs.
+THRUM_INLINE void made(sched::machine*, const sched::goroutine&) noexcept {}
+THRUM_INLINE void runs(sched::machine&, const sched::goroutine&) noexcept {}
+THRUM_INLINE void switches(sched::machine&, const sched::goroutine&, const sched::goroutine*,
+                           bool) noexcept {}
+THRUM_INLINE void waits_on(sched::machine&, const void*) noexcept {}
+THRUM_INLINE void readied(sched::machine*, const sched::goroutine&) noexcept {}
+THRUM_INLINE void readied_all(sched::machine*,
+                              const base::intrusive_queue<sched::goroutine>&) noexcept {}
+THRUM_INLINE void readied_by_poller(const sched::goroutine&) noexcept {}
+THRUM_INLINE void happens(sched::machine&, event_kind, std::uint64_t = 0,
+                          std::uint64_t = 0) noexcept {}
+THRUM_INLINE void happens_to(const sched::runtime_scheduler&, event_kind, std::uint32_t,
+                             std::uint64_t = 0, std::uint64_t = 0) noexcept {}
+
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Programs that record what they do, into the file that THRUM_TEST_TRACE names, and say what stats() says of it.
+
+#include "programs/programs.hpp"
+
+#include <thrum.hpp>
+#include <thrum/trace.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string trace_path() {
+  const char* const path = std::getenv("THRUM_TEST_TRACE");
+  return path == nullptr ? "trace.json" : path;
+}
+
+/// As counts of the time between two snapshots.
+void print_totals(const thrum::stats_snapshot& before, const thrum::stats_snapshot& after) {
+  const auto print = [](const char* name, std::uint64_t from, std::uint64_t to) {
+    std::printf("%s %llu\n", name, static_cast<unsigned long long>(to - from));
+  };
+  print("created", before.created, after.created);
+  print("finished", before.finished, after.finished);
+  print("switches", before.switches, after.switches);
+  print("steals", before.steals, after.steals);
+  print("preemptions", before.preemptions, after.preemptions);
+  print("timers", before.timers_fired, after.timers_fired);
+  print("hand-offs", before.hand_offs, after.hand_offs);
+}
+
+void talk_over_channels(thrum::wait_group& all) {
+  thrum::chan<int> numbers(0);
+  for (int i = 0; i != 4; ++i) {
+    all.go([numbers]() mutable {
+      for (int n = 0; n != 200; ++n) {
+        numbers.send(n);
+      }
+    });
+    all.go([numbers]() mutable {
+      thrum::this_goroutine::name("receiver");
+      for (int n = 0; n != 200; ++n) {
+        numbers.recv();
+      }
+    });
+  }
+}
+
+void wait_in_many_ways(thrum::wait_group& all, thrum::mutex& mutex) {
+  for (int i = 0; i != 8; ++i) {
+    all.go([&mutex] {
+      const thrum::trace::region whole("a worker's life");
+      for (int n = 0; n != 20; ++n) {
+        {
+          const std::lock_guard held(mutex);
+          thrum::this_goroutine::yield();
+        }
+        thrum::sleep_for(100us);
+        thrum::blocking([] { std::this_thread::sleep_for(50us); });
+        thrum::spawn([] {}).join();
+      }
+      thrum::trace::mark("a worker is done");
+    });
+  }
+}
+
+void send_over_pipe(thrum::wait_group& all) {
+  all.go([] {
+    thrum::io::pipe ends;
+    thrum::wait_group both;
+    both.go([&] {
+      for (int n = 0; n != 50; ++n) {
+        ends.write(std::string_view("x"));
+        thrum::sleep_for(10us);
+      }
+    });
+    char letter;
+    for (int n = 0; n != 50; ++n) {
+      ends.read(std::span<char>(&letter, 1));
+    }
+    both.wait();
+  });
+}
+
+/// A load of everything, from the moment where the main goroutine is alone until it is alone again.
+int under_load() {
+  thrum::options options = thrum::options::from_environment();
+  options.procs = 4;
+  return thrum::run(options, [] {
+    thrum::trace::start(trace_path());
+    const thrum::stats_snapshot before = thrum::stats();
+    thrum::trace::mark("begin");
+    thrum::wait_group all;
+    thrum::mutex mutex;
+    talk_over_channels(all);
+    wait_in_many_ways(all, mutex);
+    send_over_pipe(all);
+    thrum::chan<int> from_outside(0);
+    std::thread outside([from_outside]() mutable {
+      for (int n = 0; n != 20; ++n) {
+        from_outside.send(n);
+      }
+    });
+    for (int n = 0; n != 20; ++n) {
+      from_outside.recv();
+    }
+    thrum::blocking([&] { outside.join(); });
+    all.wait();
+    while (thrum::stats().goroutines !=
+           1) {  // a goroutine counts as ended a moment after it says so
+      thrum::sleep_for(100us);
+    }
+    thrum::trace::mark("end");
+    const thrum::stats_snapshot after = thrum::stats();
+    const thrum::trace::summary written = thrum::trace::stop();
+    print_totals(before, after);
+    std::printf("events %llu\nlost %llu\n", static_cast<unsigned long long>(written.events),
+                static_cast<unsigned long long>(written.lost));
+    return 0;
+  });
+}
+
+/// Much more than the memory holds: the last of it is written, while the record goes on.
+int flight() {
+  thrum::options options = thrum::options::from_environment();
+  options.procs = 1;
+  return thrum::run(options, [] {
+    thrum::trace::start({}, 1 << 20);
+    thrum::wait_group all;
+    all.go([] {
+      thrum::this_goroutine::name("long lived");
+      for (int n = 0; n != 100'000; ++n) {
+        thrum::this_goroutine::yield();
+      }
+    });
+    for (int n = 0; n != 100'000; ++n) {
+      thrum::this_goroutine::yield();
+    }
+    const thrum::trace::summary first = thrum::trace::snapshot(trace_path());
+    all.wait();
+    const bool is_on = thrum::trace::is_on();
+    thrum::trace::stop();
+    std::printf("lost some: %d, wrote some: %d, went on: %d\n", first.lost > 0,
+                first.events > 10'000, is_on && !thrum::trace::is_on());
+    return 0;
+  });
+}
+
+/// What start() refuses.
+int refusals() {
+  return thrum::run([] {
+    try {
+      thrum::trace::start("/nowhere/at/all/trace.json");
+    } catch (const std::system_error& error) {
+      std::printf("%s\n", error.what());
+    }
+    std::printf("on: %d, events: %d\n", thrum::trace::is_on(),
+                static_cast<int>(thrum::trace::stop().events));
+    thrum::trace::start();
+    try {
+      thrum::trace::start();
+    } catch (const thrum::usage_error& error) {
+      std::printf("%s\n", error.what());
+    }
+    thrum::trace::stop();
+    return 0;
+  });
+}
+
+const programs::entry entries[] = {
+    {"under_load", under_load},
+    {"flight", flight},
+    {"refusals", refusals},
+};
+const programs::group registered(entries);
+
+}  // namespace
