@@ -367,6 +367,7 @@ struct search_traits : model::traits {
   static constexpr bool is_process_wide = false;
   static constexpr std::uint32_t run_queue_capacity = 4;
   static constexpr std::uint32_t global_check_interval = 61;
+  static constexpr std::uint32_t timer_check_interval = 1;
   static constexpr unsigned max_procs = most_procs;
   static constexpr unsigned max_hosts = 0;
   static constexpr std::uint32_t wake_credit = 16;

@@ -101,6 +101,7 @@ constexpr unsigned g_long_calls = 2;
 constexpr unsigned g_call_flags = g_short_calls | g_long_calls;
 
 struct goroutine {
+  std::uint64_t id = 0;
   one_writer<g_status> status{g_status::running};
   machine* bound = nullptr;
   unsigned thread_locks = 0;
@@ -112,6 +113,7 @@ struct goroutine {
 };
 
 struct processor {
+  std::uint32_t id = 0;
   one_writer<p_status> status{p_status::running};
   one_writer<machine*> m{nullptr};
   hint<std::uint32_t> attention{0};
@@ -139,6 +141,7 @@ struct processor {
 machine& answer_monitor(machine& m) noexcept;
 
 struct machine {
+  std::uint32_t id = 0;
   one_writer<std::uint32_t> inside{1};
   atomic<retake_state> retake{retake_state::none};
   machine& (*answer_monitor)(machine&) noexcept = &sched::answer_monitor;

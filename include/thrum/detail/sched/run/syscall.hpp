@@ -26,6 +26,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/yield.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
