@@ -26,7 +26,7 @@ inline goroutine_id id() noexcept {
   return m != nullptr && m->g != nullptr ? m->g->id : 0;
 }
 
-/// Lets others run: the goroutine goes to the tail of the global queue. On a foreign thread, yields
+/// Lets others run: the goroutine goes behind all that wait on its processor. On a foreign thread, yields
 /// the thread.
 inline void yield() {
   sched::section here;

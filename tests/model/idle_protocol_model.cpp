@@ -177,6 +177,61 @@ struct retaken : small_world<Made, 2, 2, 3> {
   }
 };
 
+// M 0 runs an item during which another one yields on its P, which it keeps; M 1 is about to go idle.
+template <mistake Made, bool Spinning>
+struct hog_behind_a_yield : small_world<Made, 2, 2, 4> {
+  static constexpr unsigned threads = 4;
+  hog_behind_a_yield() {
+    model::finding::uses_yields = true;
+    this->hold(0, 0, false);
+    this->put(0, 1);
+    this->hold(1, 1, Spinning);
+  }
+  void run(unsigned thread) { this->live(thread); }
+  void runs(int item) override {
+    if (item == 1) {
+      this->submit_yielded(2);
+      this->await(2);
+    }
+  }
+};
+
+// The yield leaves as many waiting as before, so it wakes no M: the one that searches finds what yielded last.
+template <mistake Made, bool Naive = false>
+struct yield_to_a_yielder : small_world<Made, 2, 2, 4> {
+  static constexpr unsigned threads = 4;
+  yield_to_a_yielder() {
+    model::finding::uses_yields = true;
+    this->hold(0, 0, false);
+    this->put(0, 1);
+    auto& yielded = this->ps[0]->yielded;
+    yielded.push_back_locked(this->submitted(2));
+    this->hold(1, 1, true);
+  }
+  void run(unsigned thread) { this->live(thread); }
+  void runs(int item) override {
+    if (item != 1) {
+      return;
+    }
+    int next = -1;
+    if (Naive) {
+      auto& yielded = this->ps[0]->yielded;
+      if (auto* const g = yielded.pop()) {
+        next = this->number(*g);
+        yielded.lock().lock();
+        yielded.push_back_locked(this->submitted(3));
+        yielded.lock().unlock();
+      }
+    } else {
+      next = this->exchange_yielded(3);
+    }
+    if (next != -1) {
+      ++this->ended[next];
+      this->await(3);
+    }
+  }
+};
+
 constexpr mistake none = mistake::nothing;
 
 }  // namespace
@@ -236,6 +291,23 @@ TEST_CASE("model: no P idles while work of background priority waits") {
     holds<hog<none, true, false, true>>({on, 2, 1});
     holds<hog<none, false, false, true>>({on, 2, 1});
   }
+}
+
+TEST_CASE("model: a goroutine that yielded behind a hog is run by an M that was about to go idle") {
+  for (const machine on : {machine::tso, machine::weak}) {
+    holds<hog_behind_a_yield<none, true>>({on, 2, 1});
+    holds<hog_behind_a_yield<none, false>>({on, 2, 1});
+  }
+  CHECK(found_out<hog_behind_a_yield<mistake::no_fence_at_submit, true>>({machine::weak, 2, 1}));
+  CHECK(found_out<hog_behind_a_yield<mistake::looks_not_again, true>>({machine::sequential, 2, 0}));
+}
+
+TEST_CASE(
+    "model: a yield to another that yielded needs no wake-up, as the queue is empty at no time") {
+  for (const machine on : {machine::tso, machine::weak}) {
+    holds<yield_to_a_yielder<none>>({on, 2, 1});
+  }
+  CHECK(found_out<yield_to_a_yielder<none, true>>({machine::sequential, 2, 0}));
 }
 
 // Not run by default: some minutes.

@@ -56,6 +56,7 @@ inline void back_off(std::uint32_t) noexcept {}  // as default_traits asks for; 
 #include <thrum/detail/sched/queue/run_queue.hpp>
 #include <thrum/detail/sched/queue/steal_order.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/queue/yield_queue.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -141,12 +142,23 @@ struct alignas(base::cache_line_size) processor {
   one_writer<machine*> m{nullptr};
   processor* idle_next = nullptr;
 
+  bool global_is_next = false;
+  std::uint32_t turns_since_look = 0;
+  std::uint32_t levelled_with = 0;
   run_queue<goroutine, traits> queue;
+  yield_queue<goroutine, traits> yielded;
   timer_heap<traits> timers;
   struct {
     bool has_work() noexcept { return false; }
     std::uint8_t largest_class() const noexcept { return 0; }
   } forks;  // nobody forks
+
+  bool has_queued() const noexcept { return !queue.empty() || !yielded.empty(); }
+  base::intrusive_queue<goroutine> drain() noexcept {
+    auto all = queue.drain();
+    all.append(yielded.drain());
+    return all;
+  }
 };
 
 struct machine {

@@ -82,7 +82,7 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   }
   scheduler.for_each_p([&](sched::processor& p) {
     if (p.id < s.procs) {
-      s.local_queues.push_back(p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0));
+      s.local_queues.push_back(p.queued());
     }
     s.finished += p.counts.finished.get();
     s.switches += p.counts.switches.get();

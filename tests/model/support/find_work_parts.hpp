@@ -64,6 +64,7 @@ inline void back_off(std::uint32_t) noexcept { model::explorer::active().yield()
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/steal_order.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/queue/yield_queue.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -176,6 +177,16 @@ class one_place_queue {
   word next_{nullptr};
 };
 
+/// No step where no goroutine yields.
+class yields_of_model : public yield_queue<goroutine, traits> {
+  using base_type = yield_queue<goroutine, traits>;
+
+ public:
+  bool empty() const noexcept { return !model::finding::uses_yields || base_type::empty(); }
+  goroutine* pop() noexcept { return empty() ? nullptr : base_type::pop(); }
+  queue drain() noexcept { return empty() ? queue{} : base_type::drain(); }
+};
+
 /// What is asked of a P. A step where their number changes; elsewhere nothing is asked.
 class attention_word {
  public:
@@ -222,12 +233,21 @@ struct processor {
   } counts;
   one_writer<p_status> status{p_status::idle};
   processor* idle_next = nullptr;
+  bool global_is_next = false;
   one_place_queue queue;
+  yields_of_model yielded;
   timer_heap<traits> timers;
   struct {
     bool has_work() noexcept { return false; }
     std::uint8_t largest_class() const noexcept { return 0; }
   } forks;  // nobody forks
+
+  bool has_queued() const noexcept { return !queue.empty() || !yielded.empty(); }
+  base::intrusive_queue<goroutine> drain() noexcept {
+    auto all = queue.drain();
+    all.append(yielded.drain());
+    return all;
+  }
 };
 
 struct machine {
@@ -445,6 +465,7 @@ class search_world {
       sizes_made = 0;
       procs_change = false;
       uses_background = false;
+      uses_yields = false;
       two_search = false;
     }
   } const fresh_figures_;  // before the scheduler

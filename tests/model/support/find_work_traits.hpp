@@ -65,6 +65,7 @@ inline bool has_timers = false;  // else there are none, and none is asked for
 inline bool uses_runnext = false;
 inline bool procs_change = false;     // else their number is a constant
 inline bool uses_background = false;  // else nobody has that priority
+inline bool uses_yields = false;      // else no goroutine yields
 inline bool two_search = false;       // else one searcher is enough for a submitter
 
 inline constexpr unsigned most_procs = 4;
@@ -292,7 +293,8 @@ class step_atomic {
         }
       }
     }
-    if constexpr (std::is_same_v<T, std::size_t> || std::is_pointer_v<T>) {
+    if constexpr (std::is_same_v<T, std::size_t> || std::is_same_v<T, std::uint32_t> ||
+                  std::is_pointer_v<T>) {
       if (made == mistake::looks_not_again && is(caller, "empty") && looks_again()) {
         return T{};
       }

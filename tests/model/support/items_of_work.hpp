@@ -30,6 +30,7 @@ struct small_world : search_world {
     model::finding::made = Made;
     model::finding::has_timers = false;
     model::finding::uses_runnext = false;
+    model::finding::uses_yields = false;
     for (goroutine& each : items) {
       each.scheduler = &scheduler;
     }
@@ -51,6 +52,24 @@ struct small_world : search_world {
   void submit_behind(int item) {
     scheduler.global.push_back(submitted(item));
     scheduler.wake_processor();
+  }
+  // Queues it on the P of this M, as a goroutine that yields to one of the ring does.
+  void submit_yielded(int item) {
+    goroutine& g = submitted(item);
+    auto& yielded = thrum::sched::current_m()->p->yielded;
+    yielded.lock().lock();
+    yielded.push_back_locked(g);
+    yielded.lock().unlock();
+    scheduler.wake_processor();
+  }
+  // Exchanges it for the oldest that yielded, and returns that one; -1, and queues none: there is none.
+  int exchange_yielded(int item) {
+    auto& yielded = thrum::sched::current_m()->p->yielded;
+    yielded.lock().lock();
+    goroutine* const next = yielded.exchange_locked(items[item]);
+    submissions[item] += next != nullptr ? 1 : 0;
+    yielded.lock().unlock();
+    return next != nullptr ? number(*next) : -1;
   }
   // Makes a goroutine of background priority runnable.
   void submit_low(int item) {

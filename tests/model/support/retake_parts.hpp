@@ -129,9 +129,7 @@ struct processor {
       frozen_in;
   model::retaking::hint<std::int64_t> slice_ran_ns, resumed_at;
   model::retaking::hint<bool> first_calls_are_long;
-  struct {
-    bool empty() const { return true; }
-  } queue;
+  bool has_queued() const { return false; }
 
   what_was_seen seen;
   const void* holder = nullptr;  // what must hold, not what anybody knows

@@ -59,17 +59,13 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
   }
 }
 
-inline std::uint32_t queued(const sched::processor& p) noexcept {
-  return p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0);
-}
-
 THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
   line.append(": status=").append(static_cast<unsigned>(p.status.peek()));
   line.append(" schedtick=").append(p.schedule_tick.get());
   line.append(" syscalltick=").append(p.syscall_tick.get());
   append_id(line, " m=", p.m.peek(), &sched::machine::id);
-  line.append(" runqsize=").append(queued(p));
+  line.append(" runqsize=").append(p.queued());
   line.append(" gfreecnt=").append(p.free_gs.size());
   line.append(" timerslen=").append(p.timers.size()).append("\n");
 }
@@ -112,7 +108,7 @@ inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) no
   append_summary(line, scheduler, now, false);
   line.append(" [");
   for (unsigned i = 0; i < scheduler.procs(); ++i) {
-    line.append(i == 0 ? "" : " ").append(queued(scheduler.ps[i]));
+    line.append(i == 0 ? "" : " ").append(scheduler.ps[i].queued());
   }
   line.append("]\n");
   base::write_error(line.view());

@@ -110,7 +110,7 @@ class trouble_detector {
     processor& seen = processors_[p.id];
     const std::uint32_t tick = p.schedule_tick.get();  // compared with the last one
     const bool running = p.status.peek() == sched::p_status::running;
-    if (!running || tick != seen.tick || (p.queue.empty() && scheduler.global.empty())) {
+    if (!running || tick != seen.tick || (!p.has_queued() && scheduler.global.empty())) {
       seen = {tick, now, false};
       return;
     }

@@ -136,7 +136,11 @@ TEST_CASE("an idle processor is woken for a goroutine that gives its own one up"
   CHECK(gives_way.status == thrum::sched::g_status::runnable);
   CHECK(scheduler->global.pop() == &gives_way);
   scheduler.end_search();
-  scheduler->global.lock().lock();
-  CHECK(commit_unlock_global(m, scheduler.g(), nullptr));
+  m.p->yielded.lock().lock();
+  CHECK(commit_unlock_and_wake(m, scheduler.g(), nullptr));
+  CHECK(scheduler.started() == 3);
+  scheduler.end_search();
+  m.p->yielded.lock().lock();
+  CHECK(commit_unlock_yielded(m, scheduler.g(), nullptr));  // as many wait as before
   CHECK(scheduler.started() == 3);
 }

@@ -103,11 +103,11 @@ TEST_CASE("a goroutine is taken from the global queue on its turn, and on no oth
   goroutine& waits = scheduler.g();
   scheduler->global.push_back(waits);
   scheduler->global.push_back(scheduler.g());
-  CHECK(take_global_in_turn(m) == nullptr);
+  CHECK(take_behind_ring_in_turn(m) == nullptr);
   go_to_global_turn(*m.p);
-  CHECK(take_global_in_turn(m) == &waits);
+  CHECK(take_behind_ring_in_turn(m) == &waits);
   CHECK(scheduler->global.size() == 1);
-  CHECK(take_global_in_turn(m) == nullptr);  // the turn is over
+  CHECK(take_behind_ring_in_turn(m) == nullptr);  // the turn is over
 }
 
 TEST_CASE("due timers run and no others, and the time of the next one is returned") {

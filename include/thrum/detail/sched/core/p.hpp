@@ -10,6 +10,7 @@
 
 #include <thrum/detail/base/cache_line.hpp>
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/sched/core/counters.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/p_state.hpp>
@@ -17,6 +18,7 @@
 #include <thrum/detail/sched/fork/fork_deque.hpp>
 #include <thrum/detail/sched/queue/run_queue.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
+#include <thrum/detail/sched/queue/yield_queue.hpp>
 #include <thrum/detail/sched/stack/free_list.hpp>
 
 #include <cstdint>
@@ -41,6 +43,12 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
   std::uint32_t background_tick = 0;
+  /// Behind the ring, the global queue's turn is next, and not that of `yielded`.
+  bool global_is_next = false;
+  /// Turns of the global queue since goroutines that yield were levelled, and with which P. Not at the same
+  /// turn as the other one: each would take back what the other took.
+  std::uint32_t turns_since_look = id * 7 % 16;
+  std::uint32_t levelled_with = 0;
   std::uint32_t background_shares = 0;  // turns that the monitor has asked for
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
   /// it looks whether another goroutine waits; and how often it has looked in this slice.
@@ -96,9 +104,23 @@ struct alignas(base::cache_line_size) processor {
   what_was_seen seen;
 
   run_queue<goroutine, traits> queue;
+  yield_queue<goroutine, traits> yielded;
   timer_heap<traits> timers;
   /// The forks of goroutines that began to fork here.
   fork_list<forked, traits> forks;
+
+  /// Whether goroutines wait here for their turn.
+  bool has_queued() const noexcept { return !queue.empty() || !yielded.empty(); }
+  /// So many, at about this time.
+  std::size_t queued() const noexcept {
+    return queue.size() + (queue.peek_runnext() != nullptr ? 1U : 0U) + yielded.size();
+  }
+  /// Takes all of them. The holder, or a thread that hands the P over.
+  base::intrusive_queue<goroutine> drain() noexcept {
+    auto all = queue.drain();
+    all.append(yielded.drain());
+    return all;
+  }
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

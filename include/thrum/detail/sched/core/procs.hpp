@@ -108,7 +108,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::retire_p(machine& m) noexcept {
     if (p.id < procs()) {
       return;  // the number has risen again
     }
-    global.prepend(p.queue.drain());
+    global.prepend(p.drain());
     pool->put(config_.stack_class, p.free_gs.take_all());
     release_p(m);
     bury_locked(p);

@@ -80,7 +80,7 @@ inline bool runtime_scheduler::has_queued_work() noexcept {
   const unsigned n = ps.live();
   const unsigned all = n + ps.hosts();
   for (unsigned i = 0; i < all && !work; ++i) {
-    work = !ps.among(i, n).queue.empty();
+    work = ps.among(i, n).has_queued();
   }
   return work || has_forks();
 }
@@ -137,6 +137,7 @@ inline void runtime_scheduler::pass_p(processor& p, machine& m, bool spinning) n
 }
 
 inline void runtime_scheduler::put_idle_locked(processor& p) noexcept {
+  THRUM_ASSERT(ID1, p.yielded.empty());
   if (p.id < procs()) {
     idle.put_p_locked(p);
   } else {

@@ -89,9 +89,7 @@ class host_call {
 /// Goroutines that could run at about this time, but for those in the inbox.
 inline std::size_t count_ready(runtime_scheduler& scheduler) noexcept {
   std::size_t n = scheduler.global.size() + (scheduler.has_forks() ? 1 : 0);
-  scheduler.for_each_live_p([&](const processor& p) {
-    n += p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0);
-  });
+  scheduler.for_each_live_p([&](const processor& p) { n += p.queued(); });
   return n;
 }
 

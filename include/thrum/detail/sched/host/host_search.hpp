@@ -156,6 +156,10 @@ inline goroutine* steal_for_host(machine& m) noexcept {
       trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
       return g;
     }
+    if (goroutine* const g = victim.yielded.pop()) {
+      m.p->counts.steals.add();
+      return g;
+    }
   }
   return nullptr;
 }

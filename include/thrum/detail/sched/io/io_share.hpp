@@ -52,7 +52,7 @@ inline bool commit_to_runnext(machine& m, goroutine& g, void*) noexcept {
 /// Whether something waits that the running goroutine gives way to.
 inline bool somebody_waits(machine& m) noexcept {
   processor& p = *m.p;
-  if (p.attention.get() != 0 || !p.queue.empty() || m.scheduler->global.others_wait() ||
+  if (p.attention.get() != 0 || p.has_queued() || m.scheduler->global.others_wait() ||
       (p.timers.size() != 0 && m.scheduler->next_timer(p) <= traits::now())) {
     return true;
   }

@@ -3,12 +3,10 @@
 //
 // The queue that all Ps share: a FIFO under a spin lock.
 //
-// Here go goroutines that yielded or were preempted, what overflowed from a ring, and what was made
-// runnable by a thread without a P. It has a lock of its own, apart from the one over the idle
-// lists (Go uses one for both), because a yield takes it twice as often as anything else and
-// because a yielding goroutine keeps it locked until its stack is left. In Go the shared lock ensures
-// that no M gives up a P unnoticed between "the queue is empty" and "I am idle". Here `need_spinning`
-// ensures it: see idle.hpp.
+// Here go goroutines that were preempted, what overflowed from a ring, and what was made runnable by a
+// thread without a P. Those that yielded stay on their P (yield_queue.hpp). It has a lock of its own, apart
+// from the one over the idle lists (Go uses one for both). In Go the shared lock ensures that no M gives up
+// a P unnoticed between "the queue is empty" and "I am idle". Here `need_spinning` ensures it: see idle.hpp.
 //
 // Beside the FIFO stands a second one, for goroutines that had to give way and could have gone on:
 // they come when no others are here, or after every few others. So a goroutine that has waited for

@@ -147,7 +147,7 @@ inline bool may_follow(runtime_scheduler& scheduler) noexcept {
 THRUM_COLD inline bool is_alone_in_background(const machine& m) noexcept {
   processor& p = *m.p;
   runtime_scheduler& scheduler = *m.scheduler;
-  return p.attention.get() == attention_low && !global_turn(p) && p.queue.empty() &&
+  return p.attention.get() == attention_low && !global_turn(p) && !p.has_queued() &&
          !scheduler.has_shared_work() && !scheduler.idle.spinner_wanted() &&
          scheduler.next_timer(p) > traits::now();
 }

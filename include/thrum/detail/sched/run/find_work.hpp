@@ -11,7 +11,7 @@
 //   in turn, 1 in 61 the poller, if no thread has polled for a while, a background goroutine, and the
 //                    global queue: so that nothing there starves behind a busy ring
 //   own queue        runnext, then the ring
-//   global           a fair share of it
+//   behind it        one that yielded here, or a fair share of the global queue, in turns
 //   background       if it has just run such a goroutine, and no thread wants help (background.hpp)
 //   poller           without waiting, if goroutines wait there and no other thread polls
 //   others           four stealing rounds, if not too many Ms search already
@@ -254,14 +254,14 @@ inline goroutine* find_work(machine& m) noexcept {
       if (goroutine* g = take_background_in_turn(m)) {
         return g;
       }
-      if (goroutine* g = take_global_in_turn(m)) {
+      if (goroutine* g = take_behind_ring_in_turn(m)) {
         return g;
       }
     }
     if (goroutine* g = take_local(m)) {
       return g;
     }
-    if (goroutine* g = take_global(m)) {
+    if (goroutine* g = take_behind_ring(m)) {
       return g;
     }
     if (was_low && may_follow(scheduler)) {

@@ -30,6 +30,20 @@ struct stolen {
   std::int64_t next_timer = timer_heap<traits>::never;
 };
 
+/// Half of the goroutines that yielded on another P: one to run, the others to this P's.
+inline goroutine* steal_yielded(processor& own, processor& victim) noexcept {
+  if (victim.yielded.empty()) {
+    return nullptr;
+  }
+  auto taken = victim.yielded.take_surplus(0);
+  own.counts.steals.add(taken.size());
+  goroutine* const first = taken.pop_front();
+  if (!taken.empty()) {
+    own.yielded.append(static_cast<decltype(taken)&&>(taken));
+  }
+  return first;
+}
+
 inline stolen steal_work(machine& m) noexcept {
   constexpr int rounds = traits::steal_rounds;
   runtime_scheduler& scheduler = *m.scheduler;
@@ -69,6 +83,9 @@ inline stolen steal_work(machine& m) noexcept {
       // A victim that is not inside a system call may well run its runnext itself in a moment.
       const bool may_run_it = status == p_status::running;
       result.g = victim.queue.steal_half_into(own.queue, last, may_run_it);
+      if (result.g == nullptr && (result.g = steal_yielded(own, victim)) != nullptr) {
+        return result;
+      }
       if (result.g != nullptr) {
         const std::uint32_t n = 1 + own.queue.ring_size();
         own.counts.steals.add(n);

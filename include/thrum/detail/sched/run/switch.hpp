@@ -149,14 +149,14 @@ THRUM_INLINE goroutine* take_next(machine& m) noexcept {
     if (is_turn_of_g0(m)) {
       return nullptr;
     }
-    if (goroutine* g = take_global_in_turn(m)) {
+    if (goroutine* g = take_behind_ring_in_turn(m)) {
       return g;
     }
   }
   if (goroutine* g = take_local(m)) {
     return g;
   }
-  return take_global(m);
+  return take_behind_ring(m);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

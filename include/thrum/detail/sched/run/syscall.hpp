@@ -38,7 +38,7 @@ THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
   m.call_since = traits::now();
   const bool is_long =
       (g.flags & g_call_flags) != 0 ? (g.flags & g_long_calls) != 0 : p.first_calls_are_long.get();
-  if (!is_long || (p.queue.empty() && scheduler.global.empty()) ||
+  if (!is_long || (!p.has_queued() && scheduler.global.empty()) ||
       scheduler.exit_of_process.has_begun()) {
     return false;
   }
@@ -124,7 +124,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
       bool ran = false;
       run_timers(m, other, ran);
       // A P that only ever went from one call to the next would keep the others waiting.
-      return other.queue.empty() && scheduler.global.empty() ? m : yield_slow(m);
+      return !other.has_queued() && scheduler.global.empty() ? m : yield_slow(m);
     }
   }
   scheduler.monitor.note_return(traits::least_run_ns);

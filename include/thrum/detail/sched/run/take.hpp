@@ -31,6 +31,25 @@ inline bool global_turn(const processor& p) noexcept {
   return p.schedule_tick.get() % traits::global_check_interval == 0;
 }
 
+/// The global queue and `yielded` have every other turn, if both have goroutines.
+inline bool is_turn_of_global(processor& p) noexcept {
+  p.global_is_next = !p.global_is_next;
+  return !p.global_is_next;
+}
+
+/// One of those that yielded here, or of the global queue.
+inline goroutine* pop_behind_ring(machine& m) noexcept {
+  processor& p = *m.p;
+  auto& global = m.scheduler->global;
+  if (p.yielded.empty() || (!global.empty() && is_turn_of_global(p))) {
+    goroutine* const g = global.empty() ? nullptr : global.pop();
+    if (g != nullptr) {
+      return g;
+    }
+  }
+  return p.yielded.pop();
+}
+
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
 /// business: after so few hand-overs a loop that waits would get a thousand times their share. Else
 /// what waits on this P or in the global queue goes first, and `heir` behind the others. If no
@@ -43,10 +62,7 @@ THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexce
   }
   begin_slice(p);
   goroutine* g = p.queue.pop();
-  if (g == nullptr && !m.scheduler->global.empty()) {
-    g = m.scheduler->global.pop();
-  }
-  if (g == nullptr) {
+  if (g == nullptr && (g = pop_behind_ring(m)) == nullptr) {
     return &heir;
   }
   push_to_ring(m, heir);
@@ -90,12 +106,24 @@ inline goroutine* take_global(machine& m) noexcept {
   return g;
 }
 
-/// One goroutine of the global queue, on the turn that is reserved for it.
-inline goroutine* take_global_in_turn(machine& m) noexcept {
-  if (!global_turn(*m.p) || m.scheduler->global.empty()) {
+/// What stands behind the ring: one of those that yielded here, or a share of the global queue.
+inline goroutine* take_behind_ring(machine& m) noexcept {
+  processor& p = *m.p;
+  if (!p.yielded.empty() && (m.scheduler->global.empty() || !is_turn_of_global(p))) {
+    if (goroutine* const g = p.yielded.pop()) {
+      begin_slice(p);
+      return g;
+    }
+  }
+  return take_global(m);
+}
+
+/// One of those, on the turn that is reserved for them.
+inline goroutine* take_behind_ring_in_turn(machine& m) noexcept {
+  if (!global_turn(*m.p)) {
     return nullptr;
   }
-  goroutine* g = m.scheduler->global.pop();
+  goroutine* const g = pop_behind_ring(m);
   if (g != nullptr) {
     begin_slice(*m.p);
   }
@@ -142,7 +170,7 @@ inline void shuffle(base::intrusive_queue<goroutine>& all, base::random& random)
 THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   base::random random = scheduler.clock.own().random_of_shuffle();
-  auto all = m.p->queue.drain();
+  auto all = m.p->drain();
   while (goroutine* const g = scheduler.global.pop()) {
     all.push_back(g);
   }

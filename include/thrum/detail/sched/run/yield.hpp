@@ -47,8 +47,15 @@ inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
   return true;
 }
 
-inline bool commit_unlock_global(machine& m, goroutine&, void*) noexcept {
-  m.scheduler->global.lock().unlock();
+/// YQ3: the stack is left.
+inline bool commit_unlock_yielded(machine& m, goroutine&, void*) noexcept {
+  m.p->yielded.lock().unlock();
+  return true;
+}
+
+/// For commit_unlock_yielded when one more waits here than before.
+inline bool commit_unlock_and_wake(machine& m, goroutine&, void*) noexcept {
+  m.p->yielded.lock().unlock();
   if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
@@ -73,15 +80,44 @@ THRUM_COLD inline machine& yield_asked(machine& m) noexcept {
 /// Counts a turn of a goroutine that yields and finds no other: the background's turn must come, too.
 THRUM_COLD inline void count_turn(processor& p) noexcept { begin_slice(p); }
 
+/// Yields of a P between two looks at how many wait on another one.
+inline constexpr std::uint32_t yields_between_looks = 16 * traits::global_check_interval;
+
+/// One other P, the next each time: half of the goroutines that wait there after a yield more than here
+/// come to this P.
+THRUM_COLD inline void level_yielded(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor& p = *m.p;
+  p.turns_since_look = 0;
+  const unsigned live = scheduler.ps.live();
+  do {
+    p.levelled_with = (p.levelled_with + 1) % live;
+  } while (p.levelled_with == p.id && live > 1);
+  processor& other = scheduler.ps[p.levelled_with];
+  if (&other == &p || other.yielded.size() <= p.yielded.size()) {
+    return;
+  }
+  auto taken = other.yielded.take_surplus(p.yielded.size());
+  p.counts.steals.add(taken.size());
+  p.yielded.append(static_cast<decltype(taken)&&>(taken));
+}
+
+/// At global_turn(), of a goroutine that yields.
+THRUM_COLD inline void level_in_turn(machine& m) noexcept {
+  if (++m.p->turns_since_look * traits::global_check_interval >= yields_between_looks) {
+    level_yielded(m);
+  }
+}
+
 /// The running goroutine gives way and lets g0 choose.
 THRUM_COLD inline machine& give_way(machine& m) noexcept {
   return leave(m, static_cast<goroutine*>(nullptr), &commit_behind, nullptr);
 }
 
-/// Gosched: to the tail of the global queue, if anything else can run here. One of background priority
+/// Gosched: behind all that wait on this P, if anything else can run here. One of background priority
 /// goes to its own queue, by yield_slow (BG2).
 ///
-/// The queue's lock is held from the look at its head until the goroutine has left its stack, so
+/// The lock of `yielded` is held from the look at its head until the goroutine has left its stack, so
 /// one acquisition serves both taking the successor and queueing the predecessor.
 inline void yield(section& here) noexcept {
   machine& m = here.this_m();
@@ -99,29 +135,37 @@ inline void yield(section& here) noexcept {
   goroutine* next = nullptr;
   if (!global_turn(p)) [[likely]] {
     next = take_local(m);
-  } else if (is_turn_of_g0(m)) {
-    here.moved_to(yield_slow(m));
-    return;
-  }
-  scheduler.global.lock().lock();
-  if (next == nullptr) {
-    // One at a time: the lock is needed anyway, and the way over the ring costs another exchange.
-    next = scheduler.global.pop_locked();
-    if (next != nullptr) {
-      begin_slice(p);
-    } else {
-      scheduler.global.lock().unlock();
-      if ((next = take_local(m)) == nullptr) {
-        count_turn(p);
-        return;
-      }
-      scheduler.global.lock().lock();
+  } else {
+    if (is_turn_of_g0(m)) {
+      here.moved_to(yield_slow(m));
+      return;
     }
+    level_in_turn(m);
   }
   goroutine& g = *m.g;
+  if (next == nullptr) {
+    if (!scheduler.global.empty() && (p.yielded.empty() || is_turn_of_global(p))) {
+      next = take_global(m);
+    }
+    if (next == nullptr && !p.yielded.empty()) {  // YQ1
+      p.yielded.lock().lock();
+      if ((next = p.yielded.exchange_locked(g)) != nullptr) {
+        begin_slice(p);
+        g.status.set(g_status::runnable);
+        here.moved_to(leave(m, next, &commit_unlock_yielded, nullptr));
+        return;
+      }
+      p.yielded.lock().unlock();
+    }
+    if (next == nullptr && (next = take_local(m)) == nullptr) {
+      count_turn(p);
+      return;
+    }
+  }
   g.status.set(g_status::runnable);
-  scheduler.global.push_back_locked(g);
-  here.moved_to(leave(m, next, &commit_unlock_global, nullptr));
+  p.yielded.lock().lock();
+  p.yielded.push_back_locked(g);
+  here.moved_to(leave(m, next, &commit_unlock_and_wake, nullptr));
 }
 
 /// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P

@@ -107,7 +107,7 @@ class m_table {
   // ---- Ps for which no thread is to be had ----
 
   void hold_back_locked(processor& p) noexcept {
-    THRUM_ASSERT(MT4, p.queue.empty());
+    THRUM_ASSERT(MT4, !p.has_queued());
     p.idle_next = held_.get();
     // [s.held =] seq_cst: before the caller looks whether an M sleeps in the poller
     held_.exchange(&p, seq_cst);

@@ -103,12 +103,13 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_at_limit_locked(processor& p,
                                                                     bool spinning) noexcept {
+  global.append(p.yielded.drain());  // take_bound looks there
   if (goroutine* const g = take_bound()) {
     idle.lock().unlock();
     pass_p(p, *g->bound, spinning);
     return;
   }
-  const bool has_work = !p.queue.empty() || has_shared_work() || has_forks();
+  const bool has_work = p.has_queued() || has_shared_work() || has_forks();
   // relaxed: a thread that comes back says so before it takes the lock
   const std::uint32_t occupied = taken.blocked.load(relaxed) + locked_asleep.load(relaxed);
   if (has_work && occupied >= ms.with_thread()) {
@@ -133,7 +134,7 @@ THRUM_OUT_OF_LINE goroutine* runtime_scheduler::take_bound() noexcept {
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_locked(processor& p) noexcept {
-  global.prepend(p.queue.drain());
+  global.prepend(p.drain());
   ms.hold_back_locked(p);
   if (poll.somebody_sleeps()) {
     poller.wake();  // it comes to stop_m, or finds a P
@@ -283,7 +284,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers whi
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
-  const auto has_work = [&] { return !p.queue.empty() || has_shared_work() || has_forks(); };
+  const auto has_work = [&] { return p.has_queued() || has_shared_work() || has_forks(); };
   if ((p.attention.get() & attention_low) != 0) {
     // relaxed: its next holder shows what it runs
     p.attention.fetch_and(~std::uint32_t{attention_low}, relaxed);

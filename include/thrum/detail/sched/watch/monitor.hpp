@@ -125,7 +125,7 @@ class monitor {
   bool is_wanted_elsewhere() noexcept {
     bool waits = false;
     if (scheduler_.idle.spinner_wanted()) {
-      scheduler_.for_each_live_p([&](const processor& p) { waits = waits || !p.queue.empty(); });
+      scheduler_.for_each_live_p([&](const processor& p) { waits = waits || p.has_queued(); });
     }
     return waits;
   }

@@ -60,7 +60,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const std::uint32_t asked = p.attention.get();
   const bool low = (asked & attention_low) != 0;
   const bool others_wait =
-      !p.queue.empty() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
+      p.has_queued() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
   const bool is_wanted = due || others_wait || exits_ || must_share_cpus() ||
                          (asked & (attention_retire | attention_share)) != 0 ||
                          (low && !scheduler_.background.empty());
@@ -168,7 +168,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (tick != p.seen.syscall_tick && !slice_is_over) {
     p.seen.syscall_tick = tick;
     p.seen.syscall_when = now;
-    if (!p.queue.empty() || !scheduler_.global.empty()) {
+    if (p.has_queued() || !scheduler_.global.empty()) {
       const std::int64_t again = now + traits::blocked_ns;
       next_look_ = again < next_look_ ? again : next_look_;
     }
@@ -176,7 +176,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   }
   // No thread needs this P: nothing is queued here, and others are there to take what may come.
   constexpr std::int64_t longest_ns = 10'000'000;
-  if (p.queue.empty() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
+  if (!p.has_queued() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
       now - p.seen.syscall_when < longest_ns) {
     return false;
   }

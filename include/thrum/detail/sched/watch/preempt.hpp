@@ -177,7 +177,7 @@ inline bool has_time_left(goroutine& g, std::int64_t ran_ns, std::int64_t slice_
 /// Whether nothing waits for this very P.
 inline bool is_alone(const machine& m) noexcept {
   const processor& p = *m.p;
-  return p.queue.empty() && m.scheduler->next_timer(p) > traits::now();
+  return !p.has_queued() && m.scheduler->next_timer(p) > traits::now();
 }
 
 /// H2, when no M idles: the M of one that sleeps in H5. Null: there is none.
