@@ -7,7 +7,7 @@
 // checks every byte, and sends the next. No message is like another. Prints "measuring" when the
 // warm-up is over, then one line:
 //
-//   requests 1404391 seconds 5.000 rate 280878 p50_us 224.3 p99_us 301.1
+//   requests 1404391 seconds 5.000 rate 280878 p50_us 224.3 p99_us 301.1 p999_us 420.7
 //
 // Ends with status 1 if a connection is lost or a byte is wrong. Does not use thrum. tls_load is the
 // same over TLS.
@@ -85,10 +85,10 @@ class load {
     latencies_ = {};
     requests_ = 0;
     const double seconds = pump(arguments_.seconds);
-    std::printf("requests %llu seconds %.3f rate %.0f p50_us %.1f p99_us %.1f\n",
+    std::printf("requests %llu seconds %.3f rate %.0f p50_us %.1f p99_us %.1f p999_us %.1f\n",
                 static_cast<unsigned long long>(requests_), seconds,
                 static_cast<double>(requests_) / seconds, latencies_.quantile(0.5),
-                latencies_.quantile(0.99));
+                latencies_.quantile(0.99), latencies_.quantile(0.999));
     std::fflush(stdout);
     // The reader of that line may look at the server before the connections end.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

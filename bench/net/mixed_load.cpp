@@ -119,9 +119,10 @@ int main(int argc, char** argv) {
       ++requests;
     }
   }
-  std::printf("requests %llu seconds %.3f rate %.0f p50_us %.1f p99_us %.1f\n",
+  std::printf("requests %llu seconds %.3f rate %.0f p50_us %.1f p99_us %.1f p999_us %.1f\n",
               static_cast<unsigned long long>(requests), seconds,
-              static_cast<double>(requests) / seconds, all.quantile(0.5), all.quantile(0.99));
+              static_cast<double>(requests) / seconds, all.quantile(0.5), all.quantile(0.99),
+              all.quantile(0.999));
   std::fflush(stdout);
   // The reader of that line may look at the server before it ends.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -24,7 +24,7 @@ starts a server anew, warms it up, and measures. The server's CPU time is what t
 counted for its threads (/proc/PID/task/*/schedstat) between the first and the last measured
 request, divided by the requests; utime and stime of the process, which know ended threads too but
 count in ticks of 10 ms, must agree. wrk is warmed up by a run of its own, and its connections are
-part of the measured one.
+part of the measured one; it does not tell the 99.9th percentile.
 
 Needs Linux and, to mean anything, two CPUs that nobody else uses: every run says what share of a
 CPU went to other programs meanwhile. With --again N a run that lost more than 5 % to them is
@@ -56,6 +56,7 @@ class Result:
     rate: float  # requests a second
     p50: float  # us
     p99: float  # us
+    p999: float  # us; 0: the load does not tell
     cpu: float  # us of the server's CPU time a request
     others: float  # CPUs that neither the server nor the client used, and that were not idle
 
@@ -163,7 +164,7 @@ def echo_run(options, label, command, procs, connections):
             raise Refused(f"{label}: the load failed")
         said = dict(zip(words[::2], map(float, words[1::2])))
         per_request = cpu / said["requests"] * 1e6
-        return Result(said["rate"], said["p50_us"], said["p99_us"], per_request, others)
+        return Result(said["rate"], said["p50_us"], said["p99_us"], said["p999_us"], per_request, others)
 
 
 def check_answers(label, port):
@@ -185,7 +186,7 @@ def check_answers(label, port):
         raise Refused(f"{label} answers {got!r}")
 
 
-SHAPES = {"rate": "{:,.0f}", "p50": "{:.0f}", "p99": "{:.0f}", "cpu": "{:.2f}"}  # of the columns
+SHAPES = {"rate": "{:,.0f}", "p50": "{:.0f}", "p99": "{:.0f}", "p999": "{:.0f}", "cpu": "{:.2f}"}  # of the columns
 UNITS = {"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6}
 
 
@@ -222,7 +223,7 @@ def http_run(options, label, command, procs, connections):
         requests = int(re.search(r"(\d+) requests in", text).group(1))
         rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1))
         per_request = cpu / requests * 1e6
-        return Result(rate, wrk_latency(text, 50), wrk_latency(text, 99), per_request, others)
+        return Result(rate, wrk_latency(text, 50), wrk_latency(text, 99), 0, per_request, others)
 
 
 def quiet_run(options, run, label, *arguments):
@@ -236,8 +237,8 @@ def quiet_run(options, run, label, *arguments):
 
 def table(results, peers, against):
     """One row for each load and peer; (1.23x) is the ratio to the peer `against`."""
-    lines = ["| procs | connections | server | requests/s | p50 us | p99 us | CPU us/request |",
-             "| ---: | ---: | --- | ---: | ---: | ---: | ---: |"]
+    lines = ["| procs | connections | server | requests/s | p50 us | p99 us | p99.9 us | CPU us/request |",
+             "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |"]
     for procs, connections in dict.fromkeys(key[:2] for key in results):
         medians = {peer: {field.name: statistics.median(getattr(r, field.name)
                                                         for r in results[procs, connections, peer])
@@ -245,6 +246,9 @@ def table(results, peers, against):
         for peer in peers:
             cells = []
             for name, shape in SHAPES.items():
+                if name == "p999" and not medians[peer][name]:
+                    cells.append("-")
+                    continue
                 cell = shape.format(medians[peer][name])
                 if peer != against and medians[against][name]:
                     cell += f" ({medians[peer][name] / medians[against][name]:.2f}x)"
@@ -263,7 +267,7 @@ def main():
                         help="the peer of the ratios; default: the first")
     parser.add_argument("--load", help="path of echo_load, or of wrk")
     parser.add_argument("--connections", type=numbers, metavar="N,N",
-                        help="default: 1,64,1000 for echo, 64 for tls, 1 for mixed, 64,1000 for http")
+                        help="default: 1,64,1000 for echo and http, 64 for tls, 1 for mixed")
     parser.add_argument("--procs", type=numbers, default=[1], metavar="N,N", help="default: 1")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
@@ -284,7 +288,7 @@ def main():
         parser.error(f"{options.kind} wants --load, the path of {options.kind}_load")
     options.load = options.load or "wrk"
     if not options.connections:
-        options.connections = {"echo": [1, 64, 1000], "tls": [64], "mixed": [1], "http": [64, 1000]}[options.kind]
+        options.connections = {"echo": [1, 64, 1000], "tls": [64], "mixed": [1], "http": [1, 64, 1000]}[options.kind]
     run = http_run if options.kind == "http" else echo_run
     if options.kind == "tls":
         folder = tempfile.TemporaryDirectory()
@@ -303,7 +307,7 @@ def main():
                     results[procs, connections, peer].append(result)
                     print(f"{label}, round {number + 1}: {result.rate:,.0f}/s, "
                           f"p50 {result.p50:.0f} us, p99 {result.p99:.0f} us, "
-                          f"CPU {result.cpu:.2f} us, others {result.others:.0%}", file=sys.stderr)
+                          f"p99.9 {result.p999:.0f} us, CPU {result.cpu:.2f} us, others {result.others:.0%}", file=sys.stderr)
                 # No server is always the first, or always after the same other.
                 order = order[1:] + order[:1] if number % 2 else order[::-1]
     noise = max(result.others for runs in results.values() for result in runs)
