@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -123,12 +124,33 @@ int exit_status() {
   return thrum::run([] { return 42; });
 }
 
+/// Calls that block, announced and not, until the runtime has found no thread for the other goroutines.
 int thread_limit() {
-  return thrum::run(thrum::options{.procs = 1, .max_threads = 5}, [] {
-    for (int i = 0; i != 20; ++i) {
-      thrum::go([] { thrum::blocking([] { std::this_thread::sleep_for(60s); }); });
+  std::latch end(1);
+  return thrum::run(thrum::options{.procs = 2, .max_threads = 5}, [&] {
+    auto& scheduler = *thrum::sched::current_m()->scheduler;
+    std::thread outside([&] {
+      const auto has_reported = [&] {
+        const thrum::sched::scoped guard(scheduler.idle.lock());
+        return scheduler.has_reported_limit;
+      };
+      while (!has_reported()) {
+        std::this_thread::sleep_for(1ms);
+      }
+      end.count_down();
+    });
+    thrum::wait_group group;
+    for (int i = 0; i != 40; ++i) {
+      group.go([&, announced = i % 2 == 0] {
+        for (int turn = 0; turn != 3; ++turn) {
+          announced ? thrum::blocking([&] { end.wait(); }) : end.wait();
+        }
+      });
     }
-    return wait_for_the_end();
+    group.wait();
+    outside.join();
+    std::printf("all have ended\n");
+    return 0;
   });
 }
 

@@ -154,6 +154,7 @@ struct machine {
   model::note park;
   machine* watched_next = nullptr;
   std::int64_t watched_cpu = 0;
+  std::int64_t watched_at = 0;
   bool watched = false;
   os::call_stack callers;
   // The models' threads are fibres of one; what it says of them is not part of the protocol.
@@ -336,6 +337,7 @@ class runtime_scheduler {
   freeze_state freeze;
   struct {
     bool is_awaited_locked() const { return false; }  // every M has its thread
+    processor* release_locked() { return nullptr; }
   } ms;
   machine* waiting = nullptr;  // under the lock
   const machine* robbed = nullptr;

@@ -178,6 +178,7 @@ struct protocol_traits : model::traits {
   static constexpr std::int64_t monitor_max_sleep_ns = 10'000'000;
   static constexpr std::int64_t long_call_ns = 20'000;
   static constexpr std::int64_t blocked_ns = 1'000'000;
+  static constexpr std::int64_t monitor_min_sleep_ns = 20'000;
   static constexpr std::int64_t silent_ns = 100'000'000;
   static constexpr std::int64_t unresponsive_ns = 10'000'000;
   static constexpr bool has_fine_cpu_clock = true;

@@ -4,12 +4,17 @@
 
 #include "support/test.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
+#include <thread>
+#include <vector>
 
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif
 
+#include "support/eventually.hpp"
 #include "support/lone_scheduler.hpp"
 #include "support/sees_threads.hpp"
 
@@ -43,6 +48,91 @@ bool compute_until_told(const std::atomic<bool>& told) {
 }
 
 const thrum::options one_short_slice{.procs = 1, .time_slice = 1ms};
+
+/// Ms of one thread, which sleeps, and a P that each of them holds in turn, with a goroutine that waits.
+class blocked_ms {
+ public:
+  using machine = thrum::sched::machine;
+
+  explicit blocked_ms(unsigned n) : scheduler_(1, with_slices()), retaker_(*scheduler_) {
+    for (unsigned i = 0; i != n; ++i) {
+      machine& m = scheduler_.m();
+      m.g = &scheduler_.g();
+      m.inside = 0;
+      ms_.push_back(&m);
+    }
+    thread_ = std::thread([this] {
+      for (machine* const m : ms_) {
+        m->self.open();
+      }
+      end_.sleep();
+      for (machine* const m : ms_) {
+        m->self.close();
+      }
+    });
+    CHECK(support::eventually(
+        [&] { return ms_.back()->self.look() == thrum::os::thread_look::in_system; }));
+    {
+      const thrum::sched::scoped guard(scheduler_->idle.lock());
+      scheduler_->idle.remove_p_locked(p());
+    }
+    scheduler_->global.push_back(waits_);
+  }
+  ~blocked_ms() {
+    end_.wake();
+    thread_.join();
+    static_cast<void>(scheduler_->global.pop());
+  }
+  blocked_ms(const blocked_ms&) = delete;
+  blocked_ms& operator=(const blocked_ms&) = delete;
+
+  /// The next M gets the P. Returns how long it keeps it, by a clock that moves as the retaker asks for.
+  std::int64_t time_until_taken() {
+    machine& m = *ms_[next_++];
+    scheduler_.idle_m();  // for the P that is taken
+    scheduler_->acquire_p(m, p());
+    const std::int64_t since = now_;
+    p().seen.schedule_when = since;
+    while (m.retake != thrum::sched::retake_state::taken) {
+      std::int64_t next_look = thrum::sched::retaker::never;
+      const auto its = retaker_.turn_of(p(), now_, thrum::sched::retaker::never, false);
+      static_cast<void>(retaker_.press(p(), now_, its, next_look));
+      now_ = m.retake == thrum::sched::retake_state::taken ? now_ : next_look;
+    }
+    return now_ - since;
+  }
+  void return_from_call(unsigned i) { ms_[i]->retake = thrum::sched::retake_state::none; }
+
+  /// Looks at the Ms without a P. Returns how many were asked for their CPU time.
+  std::size_t asked_at(std::int64_t now) {
+    std::int64_t next_look = thrum::sched::retaker::never;
+    retaker_.watch(now, next_look);
+    return static_cast<std::size_t>(std::count_if(
+        ms_.begin(), ms_.end(), [&](const machine* m) { return m->watched_at == now; }));
+  }
+
+ private:
+  static thrum::sched::scheduler_config with_slices() {
+    thrum::sched::scheduler_config config = support::lone_scheduler::quiet();
+    config.time_slice_ns = 10'000'000;
+    return config;
+  }
+  thrum::sched::processor& p() { return scheduler_.p(0); }
+
+  support::lone_scheduler scheduler_;
+  thrum::sched::retaker retaker_;
+  thrum::sched::goroutine waits_;
+  thrum::os::note end_;
+  std::vector<machine*> ms_;
+  std::size_t next_ = 0;
+  std::int64_t now_ = 1'000'000'000;
+  std::thread thread_;
+};
+
+/// Whether the time of a look, and a look, tell that a thread sleeps.
+bool sees_sleepers() {
+  return thrum::sched::traits::has_fine_cpu_clock && support::system_sees_threads();
+}
 
 /// Whether a loop loses its processor at all: then the timer's goroutine runs beside it.
 constexpr bool loops_are_interrupted = thrum::os::has_preempt_signal;
@@ -188,4 +278,50 @@ TEST_CASE("beside goroutines that come back from calls a loop runs for as long a
   CHECK(runs_for(3'000'000) == 3'000'000);
   CHECK(runs_for(60'000'000) == thrum::sched::traits::monitor_max_sleep_ns);
   CHECK(runs_for(3'000'000, 1'002'000'000) == 0);  // a timer has been due for long enough
+}
+
+TEST_CASE(
+    "while calls block in a row, each next one loses its processor sooner, and then at once") {
+  if (!sees_sleepers()) {
+    return;
+  }
+  blocked_ms calls(8);
+  CHECK(calls.time_until_taken() == thrum::sched::traits::blocked_ns);
+  CHECK(calls.time_until_taken() == thrum::sched::traits::blocked_ns / 4);
+  CHECK(calls.time_until_taken() == thrum::sched::traits::blocked_ns / 16);
+  CHECK(calls.time_until_taken() == 0);
+  CHECK(calls.time_until_taken() == 0);
+  calls.return_from_call(4);
+  CHECK(calls.time_until_taken() == 0);  // the monitor learns of it now
+  CHECK(calls.time_until_taken() == thrum::sched::traits::blocked_ns);
+  CHECK(calls.time_until_taken() == thrum::sched::traits::blocked_ns / 4);
+}
+
+TEST_CASE(
+    "threads without a processor are looked at in turns, not all of thousands in each round") {
+  if (!sees_sleepers()) {
+    return;
+  }
+  constexpr unsigned n = 80;
+  blocked_ms calls(n);
+  for (unsigned i = 0; i != n; ++i) {
+    calls.time_until_taken();
+  }
+  std::int64_t now = thrum::sched::traits::now();
+  std::size_t asked = 0;
+  for (int round = 0; round != 5; ++round) {
+    now += 10'000'000;
+    const std::size_t some = calls.asked_at(now);
+    CHECK(some == 32);
+    asked += some;
+  }
+  CHECK(asked == 2 * n);  // each of them twice
+  for (unsigned i = 0; i != n - 1; ++i) {
+    calls.return_from_call(i);
+  }
+  for (int round = 0; round != 4; ++round) {
+    now += 10'000'000;
+    calls.asked_at(now);
+  }
+  CHECK(calls.asked_at(now + 10'000'000) == 1);
 }

@@ -138,7 +138,8 @@ struct alignas(base::cache_line_size) machine {
 
   // -- the monitor only --
   machine* watched_next = nullptr;  // of those that run without a P
-  std::int64_t watched_cpu = 0;
+  std::int64_t watched_cpu = 0;     // at the last look, `watched_at`
+  std::int64_t watched_at = 0;
   bool watched = false;
 
   // -- the creator only --

@@ -73,6 +73,9 @@ struct what_was_seen {
   std::uint32_t refusals = 0;  // of the system to interrupt it, in a row
   bool spared = false;         // no signal was sent, as it seemed to sleep
   std::uint32_t changes = 0;   // looks in a row that found another goroutine
+  std::uint32_t taken_in_row =
+      0;  // times that it was taken from a blocked M, all still in their calls
+  const void* taken_from = nullptr;  // the last of these Ms
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

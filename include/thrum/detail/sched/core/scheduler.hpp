@@ -262,7 +262,8 @@ class runtime_scheduler {
   registration registered;
   /// More threads than are to stay are idle, and the creator knows. Under the lock.
   bool has_idle_threads = false;
-  bool discards_timers = false;  // shutdown: each P keeps those that it has
+  bool has_reported_limit = false;  // under the lock
+  bool discards_timers = false;     // shutdown: each P keeps those that it has
   /// Ms that sleep because the goroutine locked to them does.
   atomic<std::uint32_t> locked_asleep{0};
   thread_creator creator;

@@ -102,10 +102,19 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     set_call_flags(*m.g, 0);  // the next one is measured
   }
   processor* p;
+  processor* held = nullptr;
   {
     scoped guard(scheduler.idle.lock());
     scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     p = scheduler.idle.take_p_locked();
+    if (p == nullptr) [[likely]] {
+      held = scheduler.ms.release_locked();
+    }
+  }
+  if (held != nullptr) [[unlikely]] {
+    // This thread is the one that the P has waited for. Others have waited longer than this goroutine.
+    scheduler.acquire_p(m, *held);
+    return yield_slow(m);
   }
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);

@@ -9,9 +9,10 @@
 //              queue, or in the background queue (preempt.hpp). Before a new one: see thread_creator.hpp
 //   new        the creator makes its thread; the P waits for it
 // Where max_threads allows no other one, the P is held back as one whose thread the system has refused
-// (thread_table.hpp): a running M takes its work, and the first M that idles takes the P. Only where each
-// thread is in a call that blocks, or sleeps with the goroutine that is locked to it, can work wait for
-// ever: that ends the program.
+// (thread_table.hpp): a running M takes its work, and the first M that idles takes the P. Where each thread
+// is in a call that blocks, or sleeps with the goroutine that is locked to it, work waits for the end of a
+// call, and a message says so once. Where all threads sleep with their goroutines it could wait for ever:
+// that ends the program.
 //
 // Invariants
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
@@ -96,9 +97,19 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
 [[noreturn]] THRUM_COLD inline void refuse_more_threads(unsigned most) noexcept {
   base::message<> text;
   text.append("go: the runtime needs more than ").append(std::uint64_t{most});
-  text.append(" threads; too many goroutines are inside blocking calls, or locked ");
-  text.append("to their threads, at once; raise options::max_threads or bound their number");
+  text.append(" threads; too many goroutines are locked to their threads at once; ");
+  text.append("raise options::max_threads or bound their number");
   base::fatal(text.view());
+}
+
+THRUM_COLD inline void report_blocked_threads(unsigned most) noexcept {
+  base::message<512> text("thrum: go: all ");
+  text.append(std::uint64_t{most});
+  text.append(
+      " threads of this runtime are inside blocking calls, or locked to goroutines that wait; ");
+  text.append("other goroutines wait until one of the calls returns; ");
+  text.append("raise options::max_threads or bound the number of blocking calls\n");
+  base::write_error(text.view());
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_at_limit_locked(processor& p,
@@ -111,17 +122,24 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_at_limit_locked(processor& p
   }
   const bool has_work = p.has_queued() || has_shared_work() || has_forks();
   // relaxed: a thread that comes back says so before it takes the lock
-  const std::uint32_t occupied = taken.blocked.load(relaxed) + locked_asleep.load(relaxed);
-  if (has_work && occupied >= ms.with_thread()) {
+  const std::uint32_t asleep = locked_asleep.load(relaxed);
+  if (has_work && asleep >= ms.with_thread()) {
     idle.lock().unlock();
     refuse_more_threads(config_.max_threads);
   }
+  // relaxed: as above
+  const bool reports =
+      has_work && !has_reported_limit && taken.blocked.load(relaxed) + asleep >= ms.with_thread();
+  has_reported_limit = has_reported_limit || reports;
   if (spinning) {
     idle.give_back_unit();  // release_held looks for what its search would have found
   }
   hold_back_locked(p);
   idle.lock().unlock();
   creator.offer_idle();  // it tries again now and then
+  if (reports) [[unlikely]] {
+    report_blocked_threads(config_.max_threads);
+  }
 }
 
 /// The first that can run on one thread only, which sleeps without being idle. Null: there is none.

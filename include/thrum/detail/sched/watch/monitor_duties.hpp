@@ -74,7 +74,9 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
                                                         : retaker_.never;
     const retaker::turn its =
         retaker_.turn_of(p, now, due_since, others_wait && returns_ != served_);
-    retaker_.press(p, now, its, next_look_);
+    if (retaker_.press(p, now, its, next_look_)) {
+      return true;
+    }
     if (p.seen.asked_at == now && its.ends_slice) {
       served_ = returns_;
     }
@@ -186,6 +188,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
     return false;
   }
   p.m.set(nullptr);
+  p.first_calls_are_long.set(true);
   p.syscall_tick.add();                            // we hold the P now
   scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_offs.add();

@@ -29,7 +29,10 @@
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
 //   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`, or, on a system
-//            that does not say whether it sleeps, has had no CPU for `silent_ns`
+//            that does not say whether it sleeps, has had no CPU for `silent_ns`. If the P was taken from
+//            blocked threads before, and the last of them is still in its call, a shorter sleep is
+//            enough (patience_of), and after three times a look: thousands of calls that block begin
+//            at the pace of the rounds
 //   unresponsive
 //            it was asked by a signal and has computed on without taking it: some goroutine has
 //            blocked signals on that thread, this one or an earlier one, or it is in a long call of
@@ -79,8 +82,8 @@ class retaker {
                bool has_returned) const noexcept;
 
   /// A P runs one goroutine, and others could use it. Moves `next_look` forward to when it should be
-  /// asked again.
-  void press(processor& p, std::int64_t now, const turn& its, std::int64_t& next_look) noexcept;
+  /// asked again. True: the P was taken once more in a row, and its next M may block as well.
+  bool press(processor& p, std::int64_t now, const turn& its, std::int64_t& next_look) noexcept;
 
   /// R1 to R5. press() decides when.
   void retake(processor& p, machine& m) noexcept;
@@ -107,6 +110,22 @@ class retaker {
     return changes <= patience ? window_ns_ : window_ns_ << (changes - patience);
   }
 
+  /// How long the M of a P must have slept in a call: a quarter as long each time in a row.
+  static constexpr std::uint32_t most_in_row = 3;
+  static std::int64_t patience_of(const what_was_seen& seen) noexcept {
+    const std::int64_t ns = traits::blocked_ns >> (2 * seen.taken_in_row);
+    return ns > traits::monitor_min_sleep_ns ? ns : traits::monitor_min_sleep_ns;
+  }
+  std::int64_t window_of(const what_was_seen& seen) const noexcept {
+    const std::int64_t window = window_of(seen.changes);
+    const std::int64_t patience_ns = patience_of(seen);
+    return window < patience_ns ? window : patience_ns;
+  }
+  static void note_blocked(what_was_seen& seen, const machine& m) noexcept;
+  /// True: once more in a row.
+  bool take_from_blocked(processor& p, machine& m, std::int64_t now,
+                         std::int64_t& next_look) noexcept;
+
   /// Whether the thread has computed for long without hearing the signal that was sent in this
   /// slice. By its own clock, as it may wait for a CPU.
   static bool is_unresponsive(processor& p, const machine& m, std::int64_t cpu) noexcept;
@@ -127,7 +146,15 @@ class retaker {
   }
 
   runtime_scheduler& scheduler_;
-  machine* watched_ = nullptr;
+  /// Ms that a look at those without a P asks for their CPU time, at a few hundred ns each. More of them
+  /// than this take turns.
+  static constexpr std::uint32_t most_watched = 32;
+  void append_watched(machine& m) noexcept;
+  /// Interrupts it if it has computed without a P since the last look.
+  void look_at_watched(machine& m, std::int64_t now) noexcept;
+
+  machine* watched_ = nullptr;  // the next to be looked at
+  machine* last_watched_ = nullptr;
   std::int64_t watched_at_ = 0;
   std::int64_t window_ns_;
   std::int64_t least_run_ns_;
@@ -153,20 +180,49 @@ inline retaker::turn retaker::turn_of(const processor& p, std::int64_t now, std:
   return its;
 }
 
-inline void retaker::press(processor& p, std::int64_t now, const turn& its,
+inline void retaker::note_blocked(what_was_seen& seen, const machine& m) noexcept {
+  const auto* const last = static_cast<const machine*>(seen.taken_from);
+  // [m.retake <] acquire: pairs with forget_p.
+  if (last != nullptr && last->retake.load(acquire) != retake_state::taken) {
+    seen.taken_in_row = 0;
+  } else if (seen.taken_in_row < most_in_row) {
+    ++seen.taken_in_row;
+  }
+  seen.taken_from = &m;
+}
+
+inline bool retaker::take_from_blocked(processor& p, machine& m, std::int64_t now,
+                                       std::int64_t& next_look) noexcept {
+  auto& seen = p.seen;
+  seen.cpu_of = nullptr;
+  seen.changes = 0;
+  note_blocked(seen, m);
+  sooner(next_look, now + patience_of(seen));
+  retake(p, m);
+  if (seen.taken_in_row <= 1) {
+    return false;
+  }
+  scheduler_.creator.request_spare();  // a thread is there when the next one blocks
+  return true;
+}
+
+inline bool retaker::press(processor& p, std::int64_t now, const turn& its,
                            std::int64_t& next_look) noexcept {
   machine* const m = p.m.get();
   if (m == nullptr) {
-    return;
+    return false;
   }
   auto& seen = p.seen;
   const std::int64_t since = its.since;
   const std::int64_t allowed = its.until;
   if constexpr (!traits::has_fine_cpu_clock) {
     press_by_looks(p, *m, now, its, next_look);
-    return;
+    return false;
   }
   if (seen.cpu_of != m || seen.cpu_since != since) {
+    if (seen.changes >= patience) {
+      seen.taken_in_row = 0;
+    }
     seen.cpu_of = m;
     seen.cpu_since = since;
     seen.cpu = m->self.cpu_now();
@@ -174,45 +230,54 @@ inline void retaker::press(processor& p, std::int64_t now, const turn& its,
     seen.spared = false;
     seen.asked = false;
     seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
+    if (seen.taken_in_row == most_in_row && m->self.look() == os::thread_look::in_system) {
+      return take_from_blocked(p, *m, now, next_look);
+    }
     // The next look is of use when the goroutine may be interrupted (`allowed`), or when its thread
     // may have been blocked for long enough to lose its P: at the earlier of the two.
     const std::int64_t useful =
         allowed - now < traits::blocked_ns ? allowed - now : traits::blocked_ns;
-    const std::int64_t window = window_of(seen.changes);
-    sooner(next_look, now + (useful < window ? window : useful));
-    return;
+    const std::int64_t window = window_of(seen);
+    sooner(next_look, now + (useful < window || seen.taken_in_row != 0 ? window : useful));
+    return false;
   }
   const std::int64_t elapsed = now - seen.cpu_when;
-  if (elapsed < window_of(seen.changes)) {
-    sooner(next_look, seen.cpu_when + window_of(seen.changes));
-    return;
+  if (elapsed < window_of(seen)) {
+    sooner(next_look, seen.cpu_when + window_of(seen));
+    return false;
   }
   seen.changes = 0;
   const std::int64_t cpu = m->self.cpu_now();
   // A thread that has used less than a sixteenth of the time as CPU time does not compute.
   constexpr std::int64_t few = 16;
   if (cpu - seen.cpu < elapsed / few) {
-    if (elapsed < traits::blocked_ns) {
-      sooner(next_look, seen.cpu_when + traits::blocked_ns);
-      return;
+    if (elapsed < patience_of(seen)) {
+      sooner(next_look, seen.cpu_when + patience_of(seen));
+      return false;
     }
     // Its CPU clock stands also while it only waits for a CPU: the system knows which it is, or one
     // that does not say is given time, as a loop without a P is more than there are CPUs.
     const os::thread_look look = m->self.look();
     if (look == os::thread_look::unknown && elapsed < traits::silent_ns) {
       sooner(next_look, seen.cpu_when + traits::silent_ns);
-      return;
+      return false;
     }
     if (look != os::thread_look::computes) {
-      seen.cpu_of = nullptr;
-      sooner(next_look, now + traits::blocked_ns);
-      retake(p, *m);
-      return;
+      return take_from_blocked(p, *m, now, next_look);
     }
+  }
+  if (seen.taken_in_row != 0) {
+    if (now - since < traits::blocked_ns) {  // it comes to its call, or has a thread that begins
+      seen.cpu = cpu;
+      seen.cpu_when = now;
+      sooner(next_look, now + patience_of(seen));
+      return false;
+    }
+    seen.taken_in_row = 0;
   }
   if (now < allowed) {
     sooner(next_look, allowed);
-    return;
+    return false;
   }
   // It may have computed at first and be blocked now; a signal would make its call fail with EINTR.
   // So it is spared, but only once in a row, as not every system can say whether a thread sleeps.
@@ -222,7 +287,7 @@ inline void retaker::press(processor& p, std::int64_t now, const turn& its,
     seen.cpu = cpu;
     seen.cpu_when = now;
     sooner(next_look, now + traits::blocked_ns);
-    return;
+    return false;
   }
   seen.spared = false;
   seen.cpu = cpu;
@@ -230,13 +295,14 @@ inline void retaker::press(processor& p, std::int64_t now, const turn& its,
   sooner(next_look, now + traits::blocked_ns);
   ask(p, now, its);
   if (!scheduler_.config().interrupts) {
-    return;
+    return false;
   }
   if (is_unresponsive(p, *m, cpu)) {
     take_from_unresponsive(p, *m);
-    return;
+    return false;
   }
   static_cast<void>(interrupt(*m, most_tries));
+  return false;
 }
 
 inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, const turn& its,
@@ -354,41 +420,59 @@ inline void retaker::retake(processor& p, machine& m) noexcept {
   p.status.store(p_status::idle, release);  // [p.status >] release: in flight
   if (!m.watched) {
     m.watched = true;
-    m.watched_next = watched_;
-    watched_ = &m;
+    append_watched(m);
   }
   m.watched_cpu = m.self.cpu_now();
+  m.watched_at = traits::now();
   scheduler_.taken.retakes.add();
   scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_off(p);
+}
+
+inline void retaker::append_watched(machine& m) noexcept {
+  m.watched_next = nullptr;
+  (watched_ == nullptr ? watched_ : last_watched_->watched_next) = &m;
+  last_watched_ = &m;
+}
+
+inline void retaker::look_at_watched(machine& m, std::int64_t now) noexcept {
+  const std::int64_t elapsed = now - m.watched_at;
+  if (elapsed < window_ns_) {
+    return;
+  }
+  const std::int64_t cpu = m.self.cpu_now();
+  const bool has_computed =
+      traits::has_fine_cpu_clock ? cpu - m.watched_cpu > elapsed / 2 : cpu != m.watched_cpu;
+  if (scheduler_.config().interrupts && has_computed) {
+    static_cast<void>(interrupt(m, 1));
+  }
+  m.watched_cpu = cpu;
+  m.watched_at = now;
 }
 
 inline void retaker::watch(std::int64_t now, std::int64_t& next_look) noexcept {
   if (watched_ == nullptr) {
     return;
   }
-  const std::int64_t elapsed = now - watched_at_;
-  if (elapsed < window_ns_) {
+  if (now - watched_at_ < window_ns_) {
     sooner(next_look, watched_at_ + window_ns_);
     return;
   }
   watched_at_ = now;
-  for (machine** link = &watched_; *link != nullptr;) {
-    machine& m = **link;
+  machine* const last = last_watched_;
+  for (std::uint32_t looks = 0; looks != most_watched && watched_ != nullptr; ++looks) {
+    machine& m = *watched_;
+    watched_ = m.watched_next;
     // [m.retake <] acquire: pairs with forget_p.
-    if (m.retake.load(acquire) != retake_state::taken) {
+    if (m.retake.load(acquire) == retake_state::taken) {
+      append_watched(m);
+      look_at_watched(m, now);
+    } else {
       m.watched = false;
-      *link = m.watched_next;
-      continue;
     }
-    const std::int64_t cpu = m.self.cpu_now();
-    const bool has_computed =
-        traits::has_fine_cpu_clock ? cpu - m.watched_cpu > elapsed / 2 : cpu != m.watched_cpu;
-    if (scheduler_.config().interrupts && has_computed) {
-      static_cast<void>(interrupt(m, 1));
+    if (&m == last) {
+      break;
     }
-    m.watched_cpu = cpu;
-    link = &m.watched_next;
   }
   if (watched_ != nullptr) {
     sooner(next_look, now + traits::blocked_ns);
