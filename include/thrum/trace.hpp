@@ -11,6 +11,8 @@
 // THRUM_TRACE=1 is part of the library's inline namespace, so all files of a program agree or do not link together; without
 // it this header still compiles, marks and regions do nothing, and start() throws.
 //
+// A file whose name ends with .json has Chrome's format, another one Perfetto's, which is shorter.
+//
 // While the recorder is on it keeps the last events of all threads, as many as its memory holds: it is a flight recorder.
 // An M writes its events without a lock, an allocation or a wait. snapshot() writes what there is, and the
 // record goes on.
@@ -57,7 +59,7 @@ void start(std::string path = {}, std::size_t bytes = std::size_t{16} << 20);
 /// be written. Blocks the thread, in blocking(), for as long as the writing takes.
 summary stop();
 
-/// Writes what the recorder has, in Chrome's JSON, and goes on recording. Does nothing if the recorder is off.
+/// Writes what the recorder has, and goes on recording. Does nothing if the recorder is off.
 /// std::system_error and blocking as in stop().
 summary snapshot(const std::string& path);
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""Reads a trace in Chrome's JSON with Python's reader and says what does not hold.
+"""Reads a trace with a reader that is not the library's and says what does not hold: Chrome's JSON by Python's json, Perfetto's
+protobuf by the public definitions, where the packages `perfetto` and `protobuf` of the Python Package Index are installed.
 
   trace_check.py FILE [NAME COUNT]...
 
@@ -13,10 +14,52 @@ import collections
 import json
 import sys
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    trace = json.load(file)
+
+
+def chrome(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["traceEvents"]
+
+
+def perfetto(path):
+    """The same events as chrome() gives."""
+    try:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+    except ImportError:
+        print("there is no reader for Perfetto's files")
+        sys.exit(0)
+    with open(path, "rb") as file:
+        packets = perfetto_trace_pb2.Trace.FromString(file.read()).packet
+    tracks = {p.track_descriptor.uuid: p.track_descriptor for p in packets if p.HasField("track_descriptor")}
+
+    def process(track):
+        name = tracks[track.parent_uuid].name if track.parent_uuid else "goroutines of runtime 0"
+        return int(name.split()[-1]) * 2 + name.startswith("threads")
+
+    open_slices, read = {}, []
+    for packet in packets:
+        if not packet.HasField("track_event"):
+            continue
+        event = packet.track_event
+        track = tracks[event.track_uuid]
+        if not track.name[1:].isdigit():
+            continue  # a counter, a region
+        args = {a.name: a.string_value if a.HasField("string_value") else a.uint_value for a in event.debug_annotations}
+        one = {"name": event.name, "args": args, "pid": process(track), "tid": int(track.name[1:]), "ts": packet.timestamp / 1000}
+        if event.type == event.TYPE_SLICE_BEGIN:
+            open_slices[event.track_uuid] = read.append({"ph": "X", **one}) or read[-1]
+            for flow in event.terminating_flow_ids:
+                args["flow"] = flow
+        elif event.type == event.TYPE_SLICE_END:
+            last = open_slices.pop(event.track_uuid)
+            last["dur"] = packet.timestamp / 1000 - last["ts"]
+        else:
+            read.append({"ph": "i", **one})
+    return read
+
+
+events = chrome(sys.argv[1]) if sys.argv[1].endswith(".json") else perfetto(sys.argv[1])
 wanted = dict(zip(sys.argv[2::2], map(int, sys.argv[3::2])))
-events = trace["traceEvents"]
 errors = []
 
 
@@ -73,8 +116,6 @@ found = {
     "preemptions": sum(e["name"] == "preemption" for e in inside),
     "timers": sum_of("timers: "),
     "hand-offs": sum(e["name"] == "hand-off" for e in inside),
-    "events": int(trace["otherData"]["events"]),
-    "lost": int(trace["otherData"]["lost"]),
 }
 for name, count in wanted.items():
     if found[name] != count:

@@ -36,9 +36,11 @@ TEST_CASE("a trace of a program under load has each run, its cause, and what sta
   for (char& each : figures) {
     each = each == '\n' ? ' ' : each;
   }
-  const support::program_result checked = check_trace(file, figures);
-  INFO(checked.text);
-  CHECK(checked.exit_code == 0);
+  for (const std::string& each : {file, file + ".pftrace"}) {
+    const support::program_result checked = check_trace(each, figures);
+    INFO(checked.text);
+    CHECK(checked.exit_code == 0);
+  }
 }
 
 TEST_CASE(

@@ -19,6 +19,7 @@
 #include <thrum/detail/trace/chrome.hpp>
 #include <thrum/detail/trace/hooks.hpp>
 #include <thrum/detail/trace/labels.hpp>
+#include <thrum/detail/trace/perfetto.hpp>
 #include <thrum/detail/trace/recorder.hpp>
 #include <thrum/detail/trace/story.hpp>
 
@@ -81,7 +82,8 @@ inline trace::summary write_story(const std::string& path, record& of) {
       [&](sched::runtime_scheduler& scheduler) { add_living(teller, scheduler); });
   const story told = teller.tell();
   labels names(told);
-  write_file(path, chrome_writer(told, names, of.scale).write());
+  write_file(path, path.ends_with(".json") ? chrome_writer(told, names, of.scale).write()
+                                           : perfetto_writer(told, names, of.scale).write());
   return {told.events, told.lost};
 }
 
