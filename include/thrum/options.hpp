@@ -101,13 +101,20 @@ struct options {
   /// The runtime's destructor waits until it has returned. A child process after fork() has no such thread.
   /// Empty: the loop is not woken.
   std::function<void()> on_host_work = {};
+  /// If a goroutine gets SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, of which the program has set no
+  /// action when the first runtime starts, writes a report to standard error: the goroutine, its callers
+  /// with files and lines, where it was started, and the other goroutines. Then the signal takes its course. On
+  /// other threads the report is a line. On Windows it is about exceptions that no frame handles. Not
+  /// with preemption::cooperative, nor under a sanitizer, which reports by itself.
+  bool crash_report = true;
   /// Called on the goroutine that an exception has left. Empty: report it and abort.
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};
 
   /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and
   /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
-  /// asyncpreemptoff (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
-  /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process and has no option). Every
+  /// asyncpreemptoff (0 or 1), crash (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
+  /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process
+  /// and has no option). Every
   /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
   /// not understood is ignored, and said on standard error once.
   static options from_environment();
@@ -171,6 +178,7 @@ inline constexpr debug_key debug_keys[] = {
     {"schedtrace", "milliseconds",
      [](options& to, unsigned value) { to.schedtrace = std::chrono::milliseconds(value); }},
     {"scheddetail", "0 or 1", [](options& to, unsigned value) { to.scheddetail = value != 0; }},
+    {"crash", "0 or 1", [](options& to, unsigned value) { to.crash_report = value != 0; }},
     {"dump", "0 or 1", [](options& to, unsigned value) { to.dump_on_quit = value != 0; }},
     {"blocked", "seconds",
      [](options& to, unsigned value) { to.report_blocked = std::chrono::seconds(value); }},

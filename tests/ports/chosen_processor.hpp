@@ -28,6 +28,8 @@ struct chosen_processor {
   static constexpr auto has_shadow_stack = &arch::has_shadow_stack;
 
   static constexpr std::size_t parked_frame_bytes = arch::parked_frame_bytes;
+  static constexpr int return_register = arch::return_register;
+  static constexpr int return_unknown = arch::return_unknown;
   using frame_registers = arch::frame_registers;
   static constexpr auto plain_address = &arch::plain_address;
   static constexpr auto parked_registers = &arch::parked_registers;

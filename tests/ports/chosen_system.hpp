@@ -40,10 +40,15 @@ struct chosen_system : chosen_io, chosen_threads {
   THRUM_OFFERS_TYPE(quit_signal, quit_listener)
 
   THRUM_OFFERS(fault, install_fault_observer)
+  THRUM_OFFERS_TYPE(fault, fault)
+  THRUM_OFFERS_TYPE(fault, fault_kinds)
+  static const auto& fault_machine(const fault& what) noexcept { return os::fault_machine(what); }
 
   THRUM_OFFERS_TYPE(symbol, symbolizer)
   THRUM_OFFERS(symbol, describe_address)
 
+  THRUM_OFFERS_TYPE(source_lines, bare_places)
+  THRUM_OFFERS(source_lines, is_foreign_source)
   THRUM_OFFERS(source_lines, wants_source_lines)
   THRUM_OFFERS(source_lines, source_lines_patience_ns)
 
@@ -78,6 +83,7 @@ struct chosen_system : chosen_io, chosen_threads {
                                                                                        address))) {
     os::append_address(to, address);
   }
+  static void append_file(text& to, const void* address) noexcept { os::append_file(to, address); }
 };
 
 #undef THRUM_OFFERS

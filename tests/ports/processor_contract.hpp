@@ -40,6 +40,8 @@ template <class Processor>
 concept tells_registers = requires(typename Processor::frame_registers& at, std::uintptr_t address,
                                    const void* sp, const int& machine_of_any_system) {
   requires std::same_as<decltype(Processor::parked_frame_bytes), const std::size_t>;
+  requires std::same_as<decltype(Processor::return_register), const int>;
+  requires std::same_as<decltype(Processor::return_unknown), const int>;
   requires Processor::frame_registers::sp < Processor::frame_registers::count;
   { at.value[Processor::frame_registers::sp] } -> std::same_as<std::uintptr_t&>;
   { at.pc } -> std::same_as<std::uintptr_t&>;

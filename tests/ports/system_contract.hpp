@@ -291,11 +291,18 @@ concept has_preemption =
 
 // ---- without these reports say less -------------------------------------------------------------
 
-/// fault: a look at each access to memory that is not there, on its thread, before what was there
+/// fault: a look at each fault by which a program crashes, on its thread, before what was there
 /// before us sees it.
 template <class System>
-concept has_fault = requires(void (*observe)(const void*, const void*) noexcept) {
-  { System::install_fault_observer(observe) } noexcept -> std::same_as<void>;
+concept has_fault = requires(void (*observe)(const typename System::fault&) noexcept,
+                             const typename System::fault& what,
+                             typename System::fault_kinds kinds) {
+  { System::install_fault_observer(observe, kinds) } noexcept -> std::same_as<void>;
+  { what.name } -> std::convertible_to<const char*>;
+  { System::fault_machine(what) } noexcept;
+  { what.address } -> std::convertible_to<const void*>;
+  { what.stack_pointer } -> std::convertible_to<const void*>;
+  { what.is_memory && what.has_address && what.is_last } -> std::same_as<bool>;
 };
 
 /// symbol: what lies at a code address, as text for a human. append_address allocates nothing and
@@ -311,12 +318,21 @@ concept has_symbol = requires(typename System::symbolizer& names,
   { System::symbolizer::demangled(name) } -> std::same_as<std::string>;
   { System::describe_address(address) } -> std::same_as<std::string>;
   { System::append_address(text, address) } noexcept -> std::same_as<void>;
+  { System::append_file(text, address) } noexcept -> std::same_as<void>;
 };
 
 /// source_lines: whether and for how long reports may ask a tool of the system for lines of the
-/// source, unseen by the program. A system without such a tool has the two settings and no lines.
+/// source, unseen by the program; bare_places asks without malloc. A system without such a tool has the two
+/// settings and no lines.
 template <class System>
-concept has_source_lines = requires {
+concept has_source_lines = requires(typename System::bare_places& places,
+                                    const typename System::bare_places& asked, const void* address,
+                                    std::string_view file) {
+  { System::is_foreign_source(file) } noexcept -> std::same_as<bool>;
+  { places.add(address) } noexcept -> std::same_as<void>;
+  { places.ask() } noexcept -> std::same_as<void>;
+  { asked.function_at(address) } noexcept -> std::same_as<std::string_view>;
+  { asked.line_of(address) } noexcept -> std::same_as<std::string_view>;
   requires std::same_as<decltype(System::wants_source_lines), base::hint<bool>* const>;
   requires std::same_as<decltype(System::source_lines_patience_ns),
                         base::hint<std::int64_t>* const>;

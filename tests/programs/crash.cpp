@@ -12,10 +12,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -259,6 +263,67 @@ int dump_alone() {
   });
 }
 
+// ---- signals ----
+
+[[gnu::noinline]] void write_where_nothing_is(volatile int* where) {
+  *where = 1;
+  asm volatile("");
+}
+
+[[gnu::noinline]] void call_what_is_nowhere(void (*f)()) {
+  f();
+  asm volatile("");
+}
+
+/// The heap is written over while another part of it is free; the C library notices in malloc.
+[[gnu::noinline]] void write_over_the_heap() {
+  constexpr std::size_t bytes = 100'000;
+  auto* const memory = static_cast<volatile char*>(std::malloc(bytes));
+  for (std::size_t i = 0; i != 256; ++i) {
+    memory[bytes + i] = '\xff';
+  }
+  for (std::size_t i = 1; i != 100; ++i) {
+    asm volatile("" : : "r"(std::malloc(i * 1'000)) : "memory");
+  }
+}
+
+/// Lies in a page that is never mapped; not null, which a sanitizer sees for itself.
+volatile int* nowhere() { return reinterpret_cast<volatile int*>(4096 | (::getpid() & 8)); }
+
+template <class F>
+int crash_in_a_goroutine(F f) {
+  return thrum::run([f] {
+    thrum::go({.name = "bystander"}, [] { thrum::select(); });
+    thrum::sleep_for(1ms);
+    thrum::go({.name = "breaker"}, [f] { f(); });
+    return wait_for_the_end();
+  });
+}
+
+int crash_by_access() {
+  return crash_in_a_goroutine([] { write_where_nothing_is(nowhere()); });
+}
+
+int crash_by_call() {
+  return crash_in_a_goroutine(
+      [] { call_what_is_nowhere(reinterpret_cast<void (*)()>(const_cast<int*>(nowhere()))); });
+}
+
+int crash_by_abort() {
+  return crash_in_a_goroutine([] { std::abort(); });
+}
+
+int crash_by_signal() {
+  return crash_in_a_goroutine([] { std::raise(SIGFPE); });
+}
+
+int crash_in_malloc() { return crash_in_a_goroutine(&write_over_the_heap); }
+
+int crash_of_a_thread() {
+  return crash_in_a_goroutine(
+      [] { std::thread([] { write_where_nothing_is(nowhere()); }).join(); });
+}
+
 // ---- what runs out ----
 
 int thread_limit_of_locked() {
@@ -291,6 +356,12 @@ const programs::entry crash_entries[] = {
     {"lost_exception_of_a_detached_goroutine", lost_exception_of_a_detached_goroutine},
     {"go_nothing", go_nothing},
     {"dump_alone", dump_alone},
+    {"crash_by_access", crash_by_access},
+    {"crash_by_call", crash_by_call},
+    {"crash_by_abort", crash_by_abort},
+    {"crash_by_signal", crash_by_signal},
+    {"crash_in_malloc", crash_in_malloc},
+    {"crash_of_a_thread", crash_of_a_thread},
     {"thread_limit_of_locked", thread_limit_of_locked},
 };
 const programs::group crash_registered(crash_entries);

@@ -49,8 +49,85 @@ TEST_CASE("the report of a panic names the exception's type, where it was thrown
 }
 
 TEST_CASE("what a program handles itself is not reported: an exception outside of run, a fault") {
-  check_programs({{"caught_outside_of_run", 0, "caught: no such cheese\n"},
-                  {"fault_elsewhere", 6, "the program's own handler\n"}});
+  check_programs({
+    {"caught_outside_of_run", 0, "caught: no such cheese\n"},
+#if defined( \
+    _WIN32)  // there the C library has a filter, too: so the report comes before all filters
+    {
+      "fault_elsewhere", 6, nullptr, { "the program's own handler\n" }
+    }
+  });
+#else
+    {
+      "fault_elsewhere", 6, "the program's own handler\n"
+    }
+  });
+#endif
+}
+
+TEST_CASE(
+    "a crash of a goroutine is reported with its callers, its start and the others, and then ends "
+    "the program") {
+  struct row {
+    const char* program;
+    int signal;
+    const char* name;
+    const char* function;  // that called last
+  };
+  for (const row& each : {
+         row{"crash_by_access", SIGSEGV, "SIGSEGV at address 0x100[08]", "write_where_nothing_is"},
+#if !defined(_WIN32)  // no exception comes of these
+             row{"crash_by_call", SIGSEGV, "SIGSEGV at address 0x100[08]", "call_what_is_nowhere"},
+             row{"crash_by_abort", SIGABRT, "SIGABRT", "crash_by_abort"},
+             row{"crash_by_signal", SIGFPE, "SIGFPE", "crash_by_signal"},
+#endif
+#if defined(__GLIBC__)
+             row{"crash_in_malloc", SIGABRT, "SIGABRT", "write_over_the_heap"},
+#endif
+       }) {
+    if (THRUM_ASAN || THRUM_TSAN) {
+      break;  // their own report
+    }
+    const program_result r = run_program(each.program);
+    INFO(each.program << ": " << r.text);
+    CHECK(r.signal == each.signal);
+    const std::string head = "fatal error: thrum: ";
+#if defined(_WIN32)
+    CHECK(matches(
+        r.text,
+        head + "ACCESS_VIOLATION at address 0x100[08] in goroutine [0-9]+ \\[breaker\\]\n\t"));
+#else
+    CHECK(matches(r.text, head + each.name + " in goroutine [0-9]+ \\[breaker\\]\n"));
+    if (!emulated()) {
+      CHECK(matches(r.text, "\n\t[^\n]*" + std::string(each.function)));
+      CHECK(
+          matches(r.text,
+                  "\n\tstarted in "
+                  "[^\n]*crash_in_a_goroutine[^\n]*(\n\t\t[^\n]*/programs/crash.cpp:[0-9]+)?\ng"));
+      CHECK_FALSE(r.says("\tabort at "));
+    }
+#endif
+    CHECK(matches(r.text,
+                  "\ngoroutine [0-9]+ \\[select \\(no cases\\)\\] \"bystander\" started in "));
+  }
+}
+
+TEST_CASE(
+    "a crash of a thread without a goroutine is reported in one line, and none with crash=0") {
+  if (THRUM_ASAN || THRUM_TSAN || emulated()) {
+    return;
+  }
+  const program_result r = run_program("crash_of_a_thread");
+  INFO(r.text);
+  CHECK(support::is_fault(r.signal));
+  CHECK(matches(
+      r.text,
+      "^fatal error: thrum: [A-Z_]+ at address 0x100[08] on a thread that runs no goroutine\n"));
+  CHECK_FALSE(r.says("bystander"));
+  const program_result silent = run_program("crash_by_access", "THRUM_DEBUG=crash=0");
+  INFO(silent.text);
+  CHECK(support::is_fault(silent.signal));
+  CHECK_FALSE(silent.says("fatal error"));
 }
 
 TEST_CASE("a stack overflow is reported with the goroutine, the stack's size and what raises it") {

@@ -60,6 +60,9 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
 /// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 30;
+
 /// A return address without its signature, if it was signed. An older processor does nothing.
 inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
   register std::uintptr_t signed_address asm("x30") = address;

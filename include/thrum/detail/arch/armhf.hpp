@@ -114,6 +114,9 @@ inline constexpr std::size_t parked_frame_bytes = 104;
 /// r0 to r15, of which r13 is the stack pointer and r15 the place in the code.
 using frame_registers = registers_of_frame<16, 13>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 14;
+
 /// A return address without the bit that says to which instructions it leads.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept {
   return address & ~std::uintptr_t{1};

@@ -16,6 +16,8 @@
 //   the walk along its callers.
 //   arch::parked_limit(sp)   stack_bounds::limit of a parked stack, which may have grown; where the
 //   system is not asked for it (arch.hpp) null.
+//   arch::return_register: the register, by DWARF's numbers, in which a call leaves its return address;
+//   return_on_stack: it leaves the address at the stack pointer.
 //   arch::has_shadow_stack(): whether the thread has one, which a switch does not exchange; arch.hpp
 //   says no where a processor's file does not say.
 //   arch::has_steady_counter(), read_counter(): whether there is a counter of time, for traces; arch.hpp says no
@@ -98,6 +100,10 @@ struct stack_bounds {
 };
 
 /// The registers that say where a stack stands, by DWARF's numbers, and the place in the code.
+/// In place of the number of the register that a call leaves its return address in.
+inline constexpr int return_on_stack = -1;
+inline constexpr int return_unknown = -2;
+
 /// A frame's address, as DWARF has it, lies BelowFrame bytes above the stack pointer that its caller
 /// had at the call, or has again after it.
 template <std::size_t Count, std::size_t StackPointer, std::size_t BelowFrame = 0>

@@ -125,6 +125,9 @@ inline constexpr std::size_t parked_frame_bytes = 20;
 /// Registers by DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
 using frame_registers = registers_of_frame<9, 4>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = return_on_stack;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 

@@ -129,6 +129,9 @@ inline constexpr std::size_t parked_frame_bytes = 160;
 /// Registers by DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
 using frame_registers = registers_of_frame<32, 3>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 1;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 

@@ -231,6 +231,9 @@ inline constexpr std::size_t parked_frame_bytes = 512 + 24;
 /// the return address, which has number 65.
 using frame_registers = registers_of_frame<66, 1>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = return_unknown;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 

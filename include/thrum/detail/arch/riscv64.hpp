@@ -161,6 +161,9 @@ inline constexpr std::size_t parked_frame_bytes = THRUM_CALLS_KEEP_FLOATS != 0 ?
 /// Registers by DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
 using frame_registers = registers_of_frame<32, 2>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 1;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 

@@ -137,6 +137,9 @@ inline constexpr std::size_t parked_frame_bytes = 64 + 128;
 /// Registers by DWARF's numbers, as far as needed: r0 to r15, of which the last is the stack pointer.
 using frame_registers = registers_of_frame<16, 15, 160>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 14;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 

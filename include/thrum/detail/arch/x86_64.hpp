@@ -75,6 +75,9 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
 /// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = return_on_stack;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 

@@ -22,6 +22,15 @@ void write_error(std::string_view text) noexcept;
 /// handler.
 [[noreturn]] [[gnu::cold]] void fatal(std::string_view what) noexcept;
 
+/// Aborts after a report: a report of the crash is not added to it.
+[[noreturn]] [[gnu::cold]] void abort_reported() noexcept;
+
+/// Whether abort_reported was called, or note_reported.
+bool is_end_reported() noexcept;
+
+/// A report has said why the program is about to end.
+void note_reported() noexcept;
+
 /// Reports an invariant that does not hold.
 [[noreturn]] [[gnu::cold]] void invariant_failed(std::string_view name,
                                                  std::string_view condition) noexcept;
@@ -40,6 +49,7 @@ void write_error(std::string_view text) noexcept;
 
 #if THRUM_BODIES
 #include <thrum/detail/base/message.hpp>
+#include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/base/stderr.hpp>
 
 #include <cstddef>
@@ -57,12 +67,23 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void write_error(std::string_view text) noexcep
   }
 }
 
+inline constinit hint<bool> end_was_reported{false};
+
+THRUM_OUT_OF_LINE bool is_end_reported() noexcept { return end_was_reported.get(); }
+
+THRUM_OUT_OF_LINE void note_reported() noexcept { end_was_reported.set(true); }
+
+THRUM_COLD THRUM_OUT_OF_LINE void abort_reported() noexcept {
+  note_reported();
+  std::abort();
+}
+
 THRUM_COLD THRUM_OUT_OF_LINE void fatal(std::string_view what) noexcept {
   constexpr std::size_t limit = 1024;
   message<limit> line("fatal error: thrum: ");
   line.append(what.substr(0, limit - line.view().size() - 1)).append("\n");
   write_error(line.view());
-  std::abort();
+  abort_reported();
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void invariant_failed(std::string_view name,

@@ -10,6 +10,7 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/m.hpp>
+#include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/freeze/frame_walk.hpp>
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 
@@ -37,6 +38,12 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
   sched::walk_parked(g.sp.get(), sched::stack_of(g), out);
 }
 
+/// An address inside the call that started a goroutine: what lies behind a call may be another line.
+inline const void* starting_call(const sched::goroutine& g) noexcept {
+  const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
+  return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
+}
+
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
 inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
@@ -56,6 +63,13 @@ inline bool is_internal(std::string_view function) noexcept {
     }
   }
   return false;
+}
+
+/// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
+/// the user's lines into it.
+inline bool is_users(std::string_view place, std::string_view line) noexcept {
+  return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
+                                 place.substr(0, 6) != "thrum_");  // not the processor's own
 }
 
 /// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
@@ -94,7 +108,7 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
     const std::string_view place = symbols.describe(frames[i]);
     if (is_throwing(place)) {
       passed = i + 1;
-    } else if (!is_internal(place)) {
+    } else if (is_users(place, symbols.line_of(frames[i]))) {
       break;
     }
   }
@@ -110,7 +124,7 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
   for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
     const std::string place = "\t" + describe_place(symbols, frames[i]);
     all.append(place);
-    if (!is_internal(symbols.describe(frames[i]))) {
+    if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
       shown.append(place);
     }
   }

@@ -110,7 +110,7 @@ THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::g
     record.name[i] = const_cast<const volatile char&>(g.name[i]);
   }
   record.status = status;
-  record.started_at = g.started_at;
+  record.started_at = starting_call(g);
   record.is_locked = g.thread_locks != 0;
   if (status == sched::g_status::waiting) {
     record.reason = g.reason.peek();

@@ -8,12 +8,11 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/message.hpp>
+#include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/os.hpp>
-#include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/stack/stack_pool.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
@@ -41,7 +40,7 @@ inline void write_overflow(const sched::goroutine& g, std::string_view how) noex
   base::write_error(text.view());  // first: the name is looked for in a file
   text.clear();
   text.append("\tstarted in ");
-  os::append_address(text, g.started_at);
+  os::append_address(text, starting_call(g));
   text.append("\n");
   base::write_error(text.view());
 }
@@ -50,24 +49,23 @@ inline constexpr std::string_view by_a_large_frame =
     " by a frame that is larger than the guard below it, and other goroutines' stacks may have "
     "been written to";
 
-/// Reports an overflow from the handler of a fault, on the signal stack of its thread.
-inline void report_overflow(const void* address, const void* stack_pointer) noexcept {
-  const sched::machine* const m = sched::current_m();
-  if (m == nullptr || m->g == nullptr) {
-    return;
-  }
-  const sched::goroutine& g = *m->g;
-  if (is_in_guard(g, address)) {
+/// Reports an overflow from the handler of a fault, on the signal stack of its thread. False: the fault
+/// is another one.
+inline bool report_overflow(const sched::goroutine& g, const os::fault& what) noexcept {
+  if (is_in_guard(g, what.address)) {
     write_overflow(g, "");
-  } else if (sched::is_beyond_stack(g, stack_pointer) && g.pool->holds(stack_pointer)) {
+  } else if (sched::is_beyond_stack(g, what.stack_pointer) && g.pool->holds(what.stack_pointer)) {
     write_overflow(g, by_a_large_frame);
+  } else {
+    return false;
   }
+  return true;
 }
 
 /// A goroutine has left the processor from a stack that is another's.
 [[noreturn]] inline void report_overrun(const void* g) noexcept {
   write_overflow(*static_cast<const sched::goroutine*>(g), by_a_large_frame);
-  std::abort();
+  base::abort_reported();
 }
 
 }}}  // namespace thrum::THRUM_ABI::debug

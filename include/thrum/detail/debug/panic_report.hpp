@@ -71,7 +71,7 @@ struct panic_source {
 
   panic_source() = default;
   explicit panic_source(const sched::goroutine& g) noexcept
-      : id(g.id), started_at(g.started_at), is_in_bubble(g.scheduler->clock.is_virtual()) {
+      : id(g.id), started_at(starting_call(g)), is_in_bubble(g.scheduler->clock.is_virtual()) {
     static_assert(sizeof name == sizeof g.name);
     std::memcpy(name, g.name, sizeof name);
     seed = is_in_bubble ? g.scheduler->clock.own().seed : 0;
@@ -141,7 +141,7 @@ struct terminate_handling {
   text = describe_callers(symbols, callers.frames, callers.size);
   text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
   base::write_error(text);
-  std::abort();
+  base::abort_reported();
 }
 
 /// Reports what has left a main goroutine if it is the exception that is being handled.

@@ -17,6 +17,9 @@
 
 #if THRUM_OS_LINUX
 #include <thrum/detail/os/elf/unwind_table.hpp>  // IWYU pragma: export
+#if !THRUM_OS_ANDROID
+#include <thrum/detail/os/linux/bare_places.hpp>  // IWYU pragma: export
+#endif
 #include <thrum/detail/os/linux/processors.hpp>  // IWYU pragma: export
 #elif THRUM_OS_MACOS
 #include <thrum/detail/os/bsd/processors.hpp>       // IWYU pragma: export

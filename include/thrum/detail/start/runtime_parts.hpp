@@ -9,8 +9,8 @@
 #include <thrum/debug/stats.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
+#include <thrum/detail/debug/crash_report.hpp>
 #include <thrum/detail/debug/dump.hpp>
-#include <thrum/detail/debug/overflow_report.hpp>
 #include <thrum/detail/debug/panic_report.hpp>
 #include <thrum/detail/debug/schedtrace.hpp>
 #include <thrum/detail/debug/trouble.hpp>
@@ -114,6 +114,7 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
                                                             : netpoll::choice::usual;
   config.user = this;
   config.exit_hook = &sched::registry::before_exit;
+  config.reports_crashes = settings_.crash_report;
   config.stack_overrun = &debug::report_overrun;
   config.slow_stop = [](void* user) noexcept {
     THRUM_TRY {
@@ -199,7 +200,7 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
   scheduler_->clock = sched::runtime_clock(role.clock);
   debug::install_panic_report();
   if (settings_.preempt != preemption::cooperative) {
-    os::install_fault_observer(&debug::report_overflow);
+    debug::install_crash_report(settings_.crash_report);
   }
   os::prepare_walks();
   const int error = blocking([&] {

@@ -168,7 +168,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::end(std::string_view what) 
   std::vector<const void*> places(here.frames, here.frames + here.size);
   for (std::size_t i = 0; i != size; ++i) {
     places.insert(places.end(), callers_[i].frames, callers_[i].frames + callers_[i].size);
-    places.push_back(shown_[i]->started_at);
+    places.push_back(debug::starting_call(*shown_[i]));
   }
   symbols.find_lines(std::move(places));
   for (std::size_t i = 0; i != size; ++i) {
@@ -180,7 +180,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::end(std::string_view what) 
     base::write_error(debug::describe(symbols, record));
   }
   base::write_error("destroyed in:\n" + debug::describe_callers(symbols, here.frames, here.size));
-  std::abort();
+  base::abort_reported();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sync_detail

@@ -57,11 +57,22 @@ struct line_tool {
 /// in a program that has more rights than its caller.
 [[gnu::cold]] line_tool find_line_tool();
 
+/// Looks for the first tool of these names along PATH, as find_line_tool does, and writes its path with a
+/// zero at the end. Returns its place in the list; -1: there is none. No malloc.
+[[gnu::cold]] int find_tool(const std::string_view* names, std::size_t n, char* to,
+                            std::size_t room) noexcept;
+
 /// The folder of this library's headers, as the compiler has it.
 constexpr std::string_view own_source_folder() noexcept {
   constexpr std::string_view own = __FILE__;
-  constexpr std::string_view here = "os/linux/source_lines.hpp";
+  constexpr std::string_view here = "detail/os/linux/source_lines.hpp";
   return own.substr(0, own.size() - here.size());
+}
+
+/// Whether a file of source is this library's or the system's, which says nothing to the user.
+inline bool is_foreign_source(std::string_view file) noexcept {
+  return file.find(own_source_folder()) != file.npos || file.find("/include/c++/") != file.npos ||
+         file.find("/usr/include/") == 0 || file.find("/usr/lib/") == 0;
 }
 
 /// The answers, one for each address: of the places that were inlined into one another there, the
@@ -84,6 +95,7 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 #include <thrum/detail/os/posix/large_file.hpp>
 
 #include <cstdlib>
+#include <iterator>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -98,26 +110,38 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
+THRUM_COLD THRUM_OUT_OF_LINE int find_tool(const std::string_view* names, std::size_t n, char* to,
+                                           std::size_t room) noexcept {
   const char* const path = ::secure_getenv("PATH");
-  for (const std::string_view name :
-       {"addr2line", "llvm-addr2line", "eu-addr2line", "llvm-symbolizer"}) {
+  for (std::size_t place = 0; place != n; ++place) {
+    const std::string_view name = names[place];
     for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
       const std::string_view folder = rest.substr(0, rest.find(':'));
       rest.remove_prefix(folder.size() == rest.size() ? folder.size() : folder.size() + 1);
-      if (folder.empty() || folder.front() != '/') {
+      if (folder.empty() || folder.front() != '/' || folder.size() + name.size() + 2 > room) {
         continue;
       }
-      std::string file(folder);
-      file.append("/").append(name);
+      char* end = to + folder.copy(to, room);
+      *end++ = '/';
+      end[name.copy(end, room)] = '\0';
       large_file::status about{};
-      if (large_file::stat(file.c_str(), about) == 0 && S_ISREG(about.st_mode) &&
-          ::access(file.c_str(), X_OK) == 0) {
-        return {file, name == "llvm-symbolizer"};
+      if (large_file::stat(to, about) == 0 && S_ISREG(about.st_mode) && ::access(to, X_OK) == 0) {
+        return static_cast<int>(place);
       }
     }
   }
-  return {};
+  return -1;
+}
+
+/// The tools that tell lines. The last one must be told to speak as the first does.
+inline constexpr std::string_view line_tools[] = {"addr2line", "llvm-addr2line", "eu-addr2line",
+                                                  "llvm-symbolizer"};
+inline constexpr int place_of_symbolizer = 3;
+
+THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
+  char path[1024];
+  const int found = find_tool(line_tools, std::size(line_tools), path, sizeof path);
+  return {found < 0 ? std::string() : std::string(path), found == place_of_symbolizer};
 }
 
 /// What the keeper is to run, and what it has read.
@@ -245,30 +269,24 @@ THRUM_NOINLINE inline bool run_keeper(line_question& question) noexcept {
   return keeper > 0;
 }
 
-/// Whether a file of source is this library's or the system's, which says nothing to the user.
-inline bool is_foreign_source(std::string_view file) noexcept {
-  return file.find(own_source_folder()) != file.npos || file.find("/include/c++/") != file.npos ||
-         file.find("/usr/include/") == 0 || file.find("/usr/lib/") == 0;
-}
+/// Reads what a tool says line by line: an address, then the places that were inlined into one another
+/// there, the innermost first.
+class line_reader {
+ public:
+  explicit line_reader(std::size_t count) noexcept : count_(count), which_(count) {}
 
-THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
-                                                             std::size_t count) {
-  std::vector<std::string> found(count);
-  std::size_t which = count;  // none yet
-  bool is_users = false;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    if (line.size() == text.size()) {
-      break;  // cut off
-    }
-    text.remove_prefix(line.size() + 1);
+  struct found {
+    bool is_better = false;  // than what was found for that address before
+    std::size_t which = 0;
+    std::string_view line;
+  };
+
+  found read(std::string_view line) noexcept {
     if (line.substr(0, 2) == "0x") {
-      which = which == count ? 0 : which + 1;
-      is_users = false;
-      if (which >= count) {
-        break;
-      }
-      continue;
+      which_ = has_begun_ ? which_ + 1 : 0;
+      has_begun_ = true;
+      is_users_ = false;
+      return {};
     }
     line = line.substr(0, line.find(" (discriminator"));
     const std::size_t colon = line.rfind(':');
@@ -276,9 +294,29 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
     const bool is_known = !number.empty() && number != "0" && number != "?" &&
                           number.find_first_not_of("0123456789") == number.npos &&
                           line.substr(0, 2) != "??";
-    if (which < count && is_known && !is_users) {
-      is_users = !is_foreign_source(line);
-      found[which] = line;
+    if (which_ >= count_ || !is_known || is_users_) {
+      return {};
+    }
+    is_users_ = !is_foreign_source(line);
+    return {true, which_, line};
+  }
+
+ private:
+  std::size_t count_;
+  std::size_t which_;
+  bool has_begun_ = false;
+  bool is_users_ = false;
+};
+
+THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
+                                                             std::size_t count) {
+  std::vector<std::string> found(count);
+  line_reader reader(count);
+  while (text.find('\n') != text.npos) {  // what is behind the last one is cut off
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    if (const auto answer = reader.read(line); answer.is_better) {
+      found[answer.which] = answer.line;
     }
   }
   return found;

@@ -98,6 +98,13 @@ void append_address(Message& text, const void* address) noexcept {
   text.append(place.file).append("+").append_hex(place.offset);
 }
 
+/// Appends the part of it that says the file of the code. No malloc.
+template <class Message>
+void append_file(Message& text, const void* address) noexcept {
+  const exported_place place = find_exported(address);
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
 /// What lies at one address.
 [[gnu::cold]] std::string describe_address(const void* address);
 

@@ -32,6 +32,18 @@ inline constinit base::hint<bool> wants_source_lines{false};
 /// How long one report may wait for all of its lines.
 inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
 
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
 /// Names addresses; keeps what it has found, and the files that it has looked into.
 class symbolizer {
  public:
@@ -83,6 +95,14 @@ void append_address(Message& text, const void* address) noexcept {
   if (!place.function.empty()) {
     text.append(place.function).append(" at ");
   }
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
+/// Appends the part of it that says the file of the code. No malloc.
+template <class Message>
+void append_file(Message& text, const void* address) noexcept {
+  exported_place place;
+  find_exported(address, place);
   text.append(place.file).append("+").append_hex(place.offset);
 }
 

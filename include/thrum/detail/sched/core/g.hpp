@@ -150,7 +150,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   local_value* locals = nullptr;
   /// What it has forked, while it does: see fork/fork.hpp.
   forker* forks = nullptr;
-  /// An address inside the function that started it.
+  /// Where the call that started it returns to; for one that runs forks, the first function that it ran.
   const void* started_at = nullptr;
   std::uint32_t thread_locks = 0;  // nested thread_locks
   static constexpr std::size_t name_capacity = 24;

@@ -33,6 +33,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct stack_bounds {
   std::uintptr_t low = 0;
   std::uintptr_t high = 0;
+  /// How far below `low` the innermost frame may begin: into the guard, if the stack is used up.
+  std::uintptr_t below = 0;
 
   bool holds_word(std::uintptr_t at) const noexcept {
     return at % sizeof(at) == 0 && at >= low && at < high && high - at >= sizeof(at);
@@ -390,6 +392,25 @@ inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
   return true;
 }
 
+/// Goes to the caller of a function that does not exist: it was called by a bad pointer. False: unknown
+/// how, on this processor.
+inline bool leave_bad_call(arch::frame_registers& at, const stack_bounds& bounds) noexcept {
+  constexpr bool is_in_register = arch::return_register >= 0;
+  constexpr std::size_t number =
+      is_in_register ? static_cast<std::size_t>(arch::return_register) : 0;
+  if (is_in_register) {
+    at.pc = arch::plain_address(at.value[number]);
+    return true;
+  }
+  std::uintptr_t& sp = at.value[arch::frame_registers::sp];
+  if (arch::return_register == arch::return_unknown || !bounds.holds_word(sp)) {
+    return false;
+  }
+  at.pc = word_at(sp);
+  sp += sizeof sp;
+  return true;
+}
+
 /// The callers of a stack that stands still with these registers. `interrupted`: its innermost
 /// function stands at that instruction, and not inside a call that returns there. FW3: it is also
 /// called in the handlers of signals.
@@ -398,15 +419,20 @@ THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupte
   using registers = arch::frame_registers;
   out.size = 0;
   const std::uintptr_t begin = at.value[registers::sp];
-  if (begin < bounds.low || begin > bounds.high) {
+  if (begin < bounds.low - bounds.below || begin > bounds.high) {
     return;  // on another stack: a signal's, or a foreign coroutine's
   }
-  while (at.pc != 0 && out.size != os::call_stack::capacity) {
+  while ((at.pc != 0 || interrupted) && out.size != os::call_stack::capacity) {
     const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
     out.frames[out.size++] = reinterpret_cast<const void*>(address);
     os::code_file file;
     os::unwind_entry entry;
-    if (!os::find_code_file(address, file) || !os::find_unwind_entry(address, file, entry)) {
+    const bool is_code = os::find_code_file(address, file);
+    if (!is_code && interrupted && out.size == 1 && leave_bad_call(at, bounds)) {
+      interrupted = false;
+      continue;
+    }
+    if (!is_code || !os::find_unwind_entry(address, file, entry)) {
       return;
     }
     if (entry.is_signal) {
