@@ -152,6 +152,35 @@ TEST_CASE("gdb lists the goroutines in a core file and shows the frames of each"
   check_backtraces(r.text);
 }
 
+TEST_CASE(
+    "gdb shows the frames of a goroutine that crashed and of one that computes in a core file",
+    "[once]") {
+  if (!has_gdb()) {
+    return;
+  }
+  const std::string core =
+      (std::filesystem::temp_directory_path() / ("thrum_gdb_test_c." + std::to_string(::getpid())))
+          .string();
+  const std::string write = "generate-core-file " + core;
+  const std::string program = "'" THRUM_PROGRAMS_PATH "'";
+  const program_result written =
+      ask_gdb({"run", write.c_str()}, "--args " + program + " debugger_of_a_crash");
+  const program_result r = ask_gdb({"info goroutines", "goroutine all bt"}, program + " " + core);
+  std::filesystem::remove(core);
+  INFO(written.text);
+  INFO(r.text);
+  // The monitor may have taken their processor while gdb held the program.
+  const std::string state = " \\[(running|syscall|preempted), thread [0-9]+\\] ";
+  CHECK(support::has_match(r.text, "\\* goroutine 1" + state + "started in "));
+  CHECK(support::has_match(r.text, "  goroutine [0-9]+" + state + "\"computer\""));
+  const std::size_t crashed = r.text.find("\ngoroutine 1 [");
+  REQUIRE(crashed != std::string::npos);
+  CHECK(r.text.find("writes_where_nothing_is", crashed) < r.text.find("\n\n", crashed));
+  CHECK(backtrace_of("computer", r.text).find("computes_for_ever") != std::string::npos);
+  CHECK(backtrace_of("computer", r.text).find("thrum_goroutine_entry") != std::string::npos);
+  CHECK(backtrace_of("sleeper", r.text).find("sleeps_for_an_hour") != std::string::npos);
+}
+
 TEST_CASE("gdb's commands are about the goroutine that is selected until the program goes on",
           "[once]") {
   if (!has_gdb()) {

@@ -44,6 +44,18 @@ void not_the_end() { asm volatile(""); }
   not_the_end();
 }
 
+[[gnu::noinline]] void computes_for_ever() {
+  static std::atomic<bool> stop{false};
+  while (!stop.load(std::memory_order_relaxed)) {
+  }
+  not_the_end();
+}
+
+[[gnu::noinline]] void writes_where_nothing_is(volatile int* where) {
+  *where = 1;
+  not_the_end();
+}
+
 [[gnu::noinline]] void stops_for_the_debugger() {
   std::raise(SIGTRAP);
   not_the_end();
@@ -71,8 +83,20 @@ int debugger() {
   });
 }
 
+/// One processor: the goroutine that computes is preempted while the main goroutine runs.
+int debugger_of_a_crash() {
+  support::use_plain_guards();
+  return thrum::run(thrum::options{.procs = 1}, [] {
+    thrum::go({.name = "sleeper"}, [] { sleeps_for_an_hour(); });
+    thrum::go({.name = "computer"}, [] { computes_for_ever(); });
+    thrum::sleep_for(1ms);
+    writes_where_nothing_is(reinterpret_cast<volatile int*>(16));
+  });
+}
+
 const programs::entry debugger_entries[] = {
     {"debugger", debugger},
+    {"debugger_of_a_crash", debugger_of_a_crash},
 };
 const programs::group debugger_registered(debugger_entries);
 
