@@ -35,6 +35,8 @@ USES = {
     "blocking.hpp": "thrum::blocking([] { return 1; });",
     "chan.hpp": "thrum::chan<int> c(1); c.send(1); c.recv(); int v; c.recv_for(v, ms); c.close();",
     "context.hpp": "auto c = thrum::context::background().with_timeout(ms); c.done().recv();",
+    "coroutine.hpp": "thrum::runtime r; thrum::chan<int> c(1); c.send(1); "
+    "thrum::co_spawn(r, [](thrum::chan<int> from) -> thrum::co_task<> { co_await thrum::async_recv(from); }(c)).join();",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "trace.hpp": 'thrum::trace::mark("x"); thrum::trace::stop();',
     "errno.hpp": "errno = 0;",

@@ -6,6 +6,7 @@
 // there in the form that programs use. What the names do is tested elsewhere.
 
 #include <thrum.hpp>
+#include <thrum/coroutine.hpp>
 #include <thrum/generator.hpp>
 #include <thrum/io/directory.hpp>
 #include <thrum/io/file_watch.hpp>
@@ -944,6 +945,22 @@ GIVES(io::exit_status,
 GIVES(void, declval<io::pseudo_terminal&>().resize(1, 1));
 GIVES(const std::string&, declval<const io::pseudo_terminal&>().path());
 static_assert(io::readable_stream<io::pseudo_terminal> && io::writable_stream<io::pseudo_terminal>);
+
+// ---- coroutines ---------------------------------------------------------------------------------
+
+static_assert(std::is_move_constructible_v<thrum::co_task<int>> &&
+              std::is_default_constructible_v<thrum::co_handle<int>>);
+GIVES(thrum::co_handle<int>, thrum::co_spawn(declval<thrum::co_task<int>>()));
+GIVES(thrum::co_handle<int>,
+      thrum::co_spawn(*thrum::runtime::current(), declval<thrum::co_task<int>>()));
+GIVES(int, declval<thrum::co_handle<int>&>().join());
+GIVES(thrum::recv_result<int>, thrum::async_recv(thrum::chan<int>()).await_resume());
+GIVES(thrum::signal_status, thrum::async_recv(thrum::chan<void>(), 1s).await_resume());
+GIVES(void, thrum::async_send(thrum::chan<int>(), 1).await_resume());
+GIVES(bool, thrum::async_send(thrum::chan<int>(), 1, context()).await_resume());
+GIVES(void, thrum::async_send(thrum::chan<void>()).await_resume());
+GIVES(void, thrum::async_sleep_for(1s).await_resume());
+GIVES(bool, thrum::async_sleep_for(1s, std::stop_token()).await_resume());
 
 // ---- tests --------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@
 //
 // Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
 //
-// Fences of [s.gate]: shut, withdraw_all.
+// Fences of [s.gate]: cancel, shut, withdraw_all.
 #ifndef THRUM_DETAIL_SCHED_RUN_GATE_HPP
 #define THRUM_DETAIL_SCHED_RUN_GATE_HPP
 
