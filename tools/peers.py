@@ -224,6 +224,18 @@ def our_seconds():
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
+def line_between_cores():
+    """ns that a line takes from one core to another, the median of five; None where two threads share a CPU."""
+    if (os.cpu_count() or 1) < 2:
+        return None
+    program = BUILT / "line"
+    subprocess.run([compiler(), "-std=c++20", "-O2", SOURCES / "line.cpp", "-pthread", "-o", program], check=True)
+    try:
+        return statistics.median(float(output(program, timeout=20)) for _ in range(5))
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def machine():
     cpu = "?"
     info = pathlib.Path("/proc/cpuinfo")
@@ -256,10 +268,11 @@ def main():
         if options.quick:
             options.rounds, options.seconds, options.rows = 1, 0.1, QUICK_ROWS
         programs, versions = build_all(dict.fromkeys(["thrum", *options.peers]))
+        line = line_between_cores()
         busy, ours, begin = machine_seconds(), our_seconds(), time.monotonic()
         results = measure(programs, options.rows, options.rounds, options.seconds, options.limit)
         others = (machine_seconds() - busy - (our_seconds() - ours)) / (time.monotonic() - begin)
-        measured = {"results": results, "versions": versions, "machine": machine(), "rounds": options.rounds,
+        measured = {"results": results, "versions": versions, "machine": {**machine(), "line": line}, "rounds": options.rounds,
                     "others": max(0.0, others), "date": datetime.date.today().isoformat()}
         (BUILT / "results.json").write_text(json.dumps(measured, indent=1))
     titles = {name: PEERS[name].title for name in measured["versions"]}

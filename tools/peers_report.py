@@ -117,6 +117,11 @@ def behind(measured, titles):
     return sentences
 
 
+def line_of(machine):
+    """What a line between two cores costs, where it was measured."""
+    return [f"A line of memory takes {machine['line']:.0f} ns from one core to another."] if machine.get("line") else []
+
+
 def processors(procs):
     return "1 processor" if procs == 1 else f"{procs} processors"
 
@@ -137,7 +142,7 @@ def cell(by_peer, peer, with_range):
 
 
 def text(measured, titles):
-    lines = []
+    lines = line_of(measured["machine"])
     for procs in (1, 2):
         lines.append(f"{processors(procs)}, ns per operation; (2.00x) takes twice as long as thrum")
         lines.append(f"{'':28}" + "".join(f"{title:>20}" for title in titles.values()))
@@ -155,7 +160,7 @@ def markdown(measured, titles, missing):
     lines = ["# Performance, beside others", "",
              "`./dev bench --peers --write` writes this page.", "",
              f"Measured on {measured['date']}: {machine['cpu']}, {machine['cpus']} CPUs, {machine['kernel']}, "
-             f"{machine['compiler']}.", f"{measured['rounds']} interleaved rounds. Other programs used "
+             f"{machine['compiler']}.", *line_of(machine), f"{measured['rounds']} interleaved rounds. Other programs used "
              f"{measured['others']:.2f} of the CPUs meanwhile"
              + (": the machine was not quiet, so only large differences count." if measured["others"] > 0.1 else "."), "",
              ", ".join(f"{title} {measured['versions'][peer]}" for peer, title in titles.items()) + ".", ""]

@@ -56,6 +56,10 @@ def report_failures():
             yield f"not in the Markdown: {said}"
     if "not quiet" in report.markdown(MEASURED | {"others": 0.01}, TITLES, {}):
         yield "a quiet machine is called another"
+    far = MEASURED | {"machine": MEASURED["machine"] | {"line": 71.6}}
+    for where, said in (("page", report.markdown(far, TITLES, {})), ("head", report.text(far, TITLES).splitlines()[0])):
+        if "A line of memory takes 72 ns from one core to another." not in said:
+            yield f"the {where} does not say what a line between cores costs"
     for procs in (1, 2):
         drawn = xml.etree.ElementTree.fromstring(report.svg(MEASURED, TITLES, procs))
         dots = [circle for circle in drawn.iter("{http://www.w3.org/2000/svg}circle") if circle.get("cy") != "40"]
