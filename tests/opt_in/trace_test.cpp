@@ -6,6 +6,7 @@
 #include "support/folder.hpp"
 #include "support/program_rows.hpp"
 
+#include <csignal>
 #include <string>
 
 #ifdef THRUM_TRACE_PATH
@@ -55,6 +56,21 @@ TEST_CASE(
   const support::program_result checked = check_trace(file, "");
   INFO(checked.text);
   CHECK(checked.exit_code == 0);
+}
+
+TEST_CASE("a program that ends by a panic or a deadlock has written its trace") {
+  for (const char* const program : {"panic", "deadlock"}) {
+    const support::folder folder;
+    const std::string file = (folder / "end.json").string();
+    const support::program_result r =
+        support::run_file(THRUM_TRACE_PATH, program, "THRUM_TEST_TRACE=" + file);
+    INFO(r.text);
+    CHECK((r.exit_code == 2 || r.signal == SIGABRT));
+    CHECK(r.says("thrum: the trace is in " + file));
+    const support::program_result checked = check_trace(file, "");
+    INFO(checked.text);
+    CHECK(checked.exit_code == 0);
+  }
 }
 
 TEST_CASE("trace::start refuses a file that cannot be written, and a second start") {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -176,10 +177,27 @@ int refusals() {
   });
 }
 
+int deadlock() {
+  return thrum::run([] {
+    thrum::trace::start(trace_path());
+    thrum::mutex mutex;
+    mutex.lock();
+    mutex.lock();
+  });
+}
+
+int panic() {
+  return thrum::run([] {
+    thrum::trace::start(trace_path());
+    thrum::wait_group both;
+    both.go([] { throw std::runtime_error("no number"); });
+    both.wait();
+  });
+}
+
 const programs::entry entries[] = {
-    {"under_load", under_load},
-    {"flight", flight},
-    {"refusals", refusals},
+    {"deadlock", deadlock}, {"panic", panic},       {"under_load", under_load},
+    {"flight", flight},     {"refusals", refusals},
 };
 const programs::group registered(entries);
 

@@ -20,6 +20,7 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -141,6 +142,7 @@ struct terminate_handling {
   text = describe_callers(symbols, callers.frames, callers.size);
   text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
   base::write_error(text);
+  trace_detail::end_with_trouble();
   base::abort_reported();
 }
 

@@ -177,6 +177,7 @@ THRUM_OUT_OF_LINE void runtime::report_deadlock(void* user) {
   text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
                                          debug::world::quiet, true));
   base::write_error(text);
+  trace_detail::end_with_trouble();
   os::exit_now(2);
 }
 

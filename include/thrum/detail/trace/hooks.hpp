@@ -238,8 +238,16 @@ THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_ki
   }
 }
 
+/// A report is about to end the program. Allocates; not for the handler of a signal.
+[[gnu::cold]] inline void end_with_trouble() noexcept {
+  if (auto* const write = write_at_trouble.get()) {
+    write();
+  }
+}
+
 #else
 
+inline void end_with_trouble() noexcept {}
 // Each takes what the one above takes; a caller computes nothing that costs.
 THRUM_INLINE void made(sched::machine*, const sched::goroutine&) noexcept {}
 THRUM_INLINE void runs(sched::machine&, const sched::goroutine&) noexcept {}

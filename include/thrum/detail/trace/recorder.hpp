@@ -132,6 +132,9 @@ class recorder {
 
 inline constinit recorder the_recorder;
 
+/// Writes the record before a report ends the program. Null: there is no file to write to.
+inline constinit base::set_once<void (*)() noexcept> write_at_trouble{nullptr};
+
 }}}  // namespace thrum::THRUM_ABI::trace_detail
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
+#include <thrum/detail/base/fatal.hpp>
 #include <thrum/trace.hpp>
 
 #if THRUM_TRACE
@@ -61,7 +62,7 @@ inline void add_living(story_teller& to, sched::runtime_scheduler& scheduler) {
   });
 }
 
-inline void write_file(const std::string& path, const std::string& text) {
+inline std::error_code write_file(const std::string& path, const std::string& text) {
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   bool is_good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   int error_number = is_good ? 0 : errno;
@@ -69,22 +70,52 @@ inline void write_file(const std::string& path, const std::string& text) {
     is_good = false;
     error_number = errno;
   }
-  if (!is_good) {
-    base::throw_system(std::error_code(error_number, std::generic_category()),
-                       "trace: the file cannot be written");
+  return is_good ? std::error_code() : std::error_code(error_number, std::generic_category());
+}
+
+inline void throw_unless_written(const std::error_code& error) {
+  if (error) {
+    base::throw_system(error, "trace: the file cannot be written");
   }
 }
 
-inline trace::summary write_story(const std::string& path, record& of) {
+inline trace::summary write_story(const std::string& path, record& of, std::error_code& error) {
   read_both(of.scale.count_at_last, of.scale.ns_at_last);
   story_teller teller(the_recorder, of.scale.count_at_first, of.scale.count_at_last);
   sched::registry::for_each(
       [&](sched::runtime_scheduler& scheduler) { add_living(teller, scheduler); });
   const story told = teller.tell();
   labels names(told);
-  write_file(path, path.ends_with(".json") ? chrome_writer(told, names, of.scale).write()
-                                           : perfetto_writer(told, names, of.scale).write());
+  error =
+      write_file(path, path.ends_with(".json") ? chrome_writer(told, names, of.scale).write()
+                                               : perfetto_writer(told, names, of.scale).write());
   return {told.events, told.lost};
+}
+
+/// write_story() for a caller outside of the scheduler, which blocks.
+inline trace::summary write_blocking(const std::string& path) {
+  std::error_code error;
+  const trace::summary written =
+      thrum::blocking([&] { return write_story(path, the_record(), error); });
+  throw_unless_written(error);
+  return written;
+}
+
+/// What write_at_trouble does.
+inline void write_before_end() noexcept {
+  if (!the_recorder.is_on()) {
+    return;
+  }
+  the_recorder.turn(false);
+  record& of = the_record();
+  if (of.path.empty()) {
+    return;
+  }
+  std::error_code error;
+  write_story(of.path, of, error);
+  base::write_error(error ? "thrum: the trace cannot be written to " + of.path + ": " +
+                                error.message() + "\n"
+                          : "thrum: the trace is in " + of.path + "\n");
 }
 
 inline void note_of_user(event_kind kind, trace::literal name) noexcept {
@@ -109,12 +140,13 @@ THRUM_OUT_OF_LINE void start(std::string path, std::size_t bytes) {
     base::throw_usage("trace::start: the recorder is on already; call trace::stop first");
   }
   if (!path.empty()) {
-    thrum::blocking([&] { write_file(path, ""); });
+    throw_unless_written(thrum::blocking([&] { return write_file(path, ""); }));
   }
   if (!the_recorder.make(bytes)) {
     base::throw_system(std::make_error_code(std::errc::not_enough_memory),
                        "trace::start: no memory for the events");
   }
+  write_at_trouble.set(&write_before_end);
   record& of = the_record();
   of.path = std::move(path);
   read_both(of.scale.count_at_first, of.scale.ns_at_first);
@@ -128,7 +160,7 @@ THRUM_OUT_OF_LINE summary stop() {
   }
   the_recorder.turn(false);
   record& of = the_record();
-  return of.path.empty() ? summary() : thrum::blocking([&] { return write_story(of.path, of); });
+  return of.path.empty() ? summary() : write_blocking(of.path);
 }
 
 THRUM_OUT_OF_LINE summary snapshot(const std::string& path) {
@@ -136,7 +168,7 @@ THRUM_OUT_OF_LINE summary snapshot(const std::string& path) {
   if (!the_recorder.is_on()) {
     return {};
   }
-  return thrum::blocking([&] { return write_story(path, the_record()); });
+  return write_blocking(path);
 }
 
 THRUM_OUT_OF_LINE bool is_on() noexcept { return trace_detail::the_recorder.is_on(); }
