@@ -14,6 +14,7 @@
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/coroutine/executor.hpp>
 #include <thrum/detail/coroutine/promise.hpp>
+#include <thrum/detail/coroutine/sync_waits.hpp>
 #include <thrum/detail/coroutine/wait_end.hpp>
 #include <thrum/detail/coroutine/waits.hpp>
 #include <thrum/detail/start/deadline.hpp>
@@ -21,10 +22,14 @@
 #include <thrum/join_handle.hpp>
 #include <thrum/runtime.hpp>
 #include <thrum/stop_condition.hpp>
+#include <thrum/sync/mutex.hpp>
+#include <thrum/sync/semaphore.hpp>
+#include <thrum/sync/wait_group.hpp>
 
 #include <chrono>
 #include <concepts>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -36,7 +41,7 @@ namespace thrum { inline namespace THRUM_ABI {
 /// starts when it is awaited, by another such coroutine, or passed to co_spawn. Move-only. An exception that
 /// leaves it leaves the co_await, or the join.
 ///
-/// Awaits: async_recv, async_send, async_sleep_for, a co_task, a co_handle, a join_handle. A call that blocks,
+/// Awaits: async_recv, async_send, async_sleep_for, async_lock, async_acquire, async_wait, a co_task, a co_handle, a join_handle. A call that blocks,
 /// of thrum or another library, is allowed: it blocks the goroutine that runs the coroutine, and no
 /// other coroutine. A coroutine may continue on another thread after each co_await.
 ///
@@ -293,6 +298,40 @@ auto async_sleep_for(std::chrono::duration<Rep, Period> time, const Until& until
   using end = coroutine_detail::ended_by<Until>;
   return coroutine_detail::sleep_wait<end>(
       time_detail::end_of_sleep(time_detail::nanoseconds_of(time)), end(until));
+}
+
+/// `const auto lock = co_await async_lock(m)` locks a mutex and gives the std::unique_lock that owns it. With
+/// `until`: one that owns nothing if the mutex was not free before. Do not block, or await what waits for the
+/// mutex, while it is locked.
+inline auto async_lock(mutex& of) {
+  return coroutine_detail::lock_wait<coroutine_detail::endless>(of);
+}
+template <until_condition Until>
+auto async_lock(mutex& of, const Until& until) {
+  using end = coroutine_detail::ended_by<Until>;
+  return coroutine_detail::lock_wait<end>(of, end(until));
+}
+
+/// `co_await async_acquire(s)` takes a permit of a semaphore. With `until`: whether it did before.
+template <std::ptrdiff_t LeastMax>
+auto async_acquire(counting_semaphore<LeastMax>& from) {
+  return coroutine_detail::acquire_wait<LeastMax, coroutine_detail::endless>(from);
+}
+template <std::ptrdiff_t LeastMax, until_condition Until>
+auto async_acquire(counting_semaphore<LeastMax>& from, const Until& until) {
+  using end = coroutine_detail::ended_by<Until>;
+  return coroutine_detail::acquire_wait<LeastMax, end>(from, end(until));
+}
+
+/// `co_await async_wait(group)` waits until the count of a wait_group is zero. With `until`: whether it was
+/// before.
+inline auto async_wait(wait_group& on) {
+  return coroutine_detail::group_wait<coroutine_detail::endless>(on);
+}
+template <until_condition Until>
+auto async_wait(wait_group& on, const Until& until) {
+  using end = coroutine_detail::ended_by<Until>;
+  return coroutine_detail::group_wait<end>(on, end(until));
 }
 
 }}  // namespace thrum::THRUM_ABI

@@ -960,6 +960,9 @@ GIVES(void, thrum::async_send(thrum::chan<int>(), 1).await_resume());
 GIVES(bool, thrum::async_send(thrum::chan<int>(), 1, context()).await_resume());
 GIVES(void, thrum::async_send(thrum::chan<void>()).await_resume());
 GIVES(void, thrum::async_sleep_for(1s).await_resume());
+GIVES(std::unique_lock<thrum::mutex>, thrum::async_lock(declval<thrum::mutex&>()).await_resume());
+GIVES(bool, thrum::async_acquire(declval<thrum::binary_semaphore&>(), 1s).await_resume());
+GIVES(void, thrum::async_wait(declval<thrum::wait_group&>()).await_resume());
 GIVES(bool, thrum::async_sleep_for(1s, std::stop_token()).await_resume());
 
 // ---- tests --------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@
 
 #include "support/test.hpp"
 
+using thrum::async_acquire;
+using thrum::async_lock;
 using thrum::async_recv;
 using thrum::async_send;
 using thrum::async_sleep_for;
+using thrum::async_wait;
 using thrum::chan;
 using thrum::co_handle;
 using thrum::co_spawn;
@@ -56,7 +59,7 @@ co_task<int> one_more(int n) { co_return n + 1; }
 
 IN_RUNTIME("two coroutines pass items over a channel, with a buffer and without") {
   constexpr int n = 20'000;
-  for (const std::size_t capacity : {0, 3}) {
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{3}}) {
     chan<int> items(capacity);
     auto sender = co_spawn(send_all(items, n));
     CHECK(co_spawn(count_all(items)).join() == n);
@@ -201,6 +204,131 @@ IN_RUNTIME("awaited coroutines that do not wait need no stack for each") {
     co_return n;
   };
   CHECK(co_spawn(count()).join() == 200'000);
+}
+
+IN_RUNTIME("a mutex excludes coroutines and goroutines from each other", with_procs(4)) {
+  constexpr int n = 5;
+  const int rounds = scaled(2'000);
+  thrum::mutex mutex;
+  int count = 0;
+  const auto add = [](thrum::mutex& guard, int& to, int times) -> co_task<> {
+    for (int i = 0; i != times; ++i) {
+      const auto lock = co_await async_lock(guard);
+      ++to;
+    }
+  };
+  std::vector<co_handle<void>> all;
+  for (int i = 0; i != n; ++i) {
+    all.push_back(co_spawn(add(mutex, count, rounds)));
+  }
+  in_goroutines(n, [&](int) {
+    for (int i = 0; i != rounds; ++i) {
+      const std::lock_guard lock(mutex);
+      ++count;
+    }
+  });
+  for (auto& each : all) {
+    each.join();
+  }
+  CHECK(count == 2 * n * rounds);
+}
+
+IN_RUNTIME("a semaphore gives coroutines and goroutines so many permits", with_procs(4)) {
+  constexpr int permits = 2;
+  const int rounds = scaled(2'000);
+  thrum::counting_semaphore<> semaphore(permits);
+  std::atomic<int> inside{0};
+  std::atomic<bool> is_too_many{false};
+  const auto use = [](thrum::counting_semaphore<>& from, std::atomic<int>& users,
+                      std::atomic<bool>& wrong, int times) -> co_task<> {
+    for (int i = 0; i != times; ++i) {
+      co_await async_acquire(from);
+      wrong = ++users > permits || wrong;
+      --users;
+      from.release();
+    }
+  };
+  std::vector<co_handle<void>> all;
+  for (int i = 0; i != 5; ++i) {
+    all.push_back(co_spawn(use(semaphore, inside, is_too_many, rounds)));
+  }
+  in_goroutines(3, [&](int) {
+    for (int i = 0; i != rounds; ++i) {
+      semaphore.acquire();
+      is_too_many = ++inside > permits || is_too_many;
+      --inside;
+      semaphore.release();
+    }
+  });
+  for (auto& each : all) {
+    each.join();
+  }
+  CHECK_FALSE(is_too_many);
+}
+
+IN_RUNTIME("a coroutine waits for a wait_group") {
+  thrum::wait_group group;
+  std::atomic<int> done{0};
+  for (int i = 0; i != 10; ++i) {
+    group.go([&] {
+      thrum::this_goroutine::yield();
+      ++done;
+    });
+  }
+  const auto wait = [](thrum::wait_group& on, std::atomic<int>& count) -> co_task<int> {
+    co_await async_wait(on);
+    co_return count.load();
+  };
+  CHECK(co_spawn(wait(group, done)).join() == 10);
+  CHECK(co_spawn(wait(group, done)).join() == 10);
+}
+
+IN_BUBBLE("a time ends the wait of a coroutine for a mutex, a semaphore and a wait_group") {
+  thrum::mutex mutex;
+  thrum::counting_semaphore<> semaphore(0);
+  thrum::wait_group group(1);
+  mutex.lock();
+  const auto begin = thrum::testing::now();
+  const auto wait = [](thrum::mutex& m, thrum::counting_semaphore<>& s,
+                       thrum::wait_group& g) -> co_task<int> {
+    const bool is_locked = (co_await async_lock(m, 1s)).owns_lock();
+    const bool is_acquired = co_await async_acquire(s, 1s);
+    const bool is_zero = co_await async_wait(g, 1s);
+    co_return (is_locked ? 1 : 0) + (is_acquired ? 2 : 0) + (is_zero ? 4 : 0);
+  };
+  CHECK(co_spawn(wait(mutex, semaphore, group)).join() == 0);
+  CHECK(thrum::testing::now() - begin == 3s);
+  mutex.unlock();
+  semaphore.release();
+  group.done();
+  CHECK(co_spawn(wait(mutex, semaphore, group)).join() == 7);
+  CHECK(mutex.try_lock());
+  CHECK_FALSE(semaphore.try_acquire());
+  mutex.unlock();
+}
+
+TEST_CASE(
+    "the stop of a runtime ends the wait of a coroutine for a mutex, a semaphore, a wait_group") {
+  thrum::mutex mutex;
+  mutex.lock();
+  thrum::counting_semaphore<> semaphore(0);
+  thrum::wait_group group(1);
+  {
+    thrum::runtime runtime;
+    co_spawn(runtime, [](thrum::mutex& m) -> co_task<> { co_await async_lock(m); }(mutex)).detach();
+    co_spawn(
+        runtime,
+        [](thrum::counting_semaphore<>& s) -> co_task<> { co_await async_acquire(s); }(semaphore))
+        .detach();
+    co_spawn(runtime, [](thrum::wait_group& g) -> co_task<> { co_await async_wait(g); }(group))
+        .detach();
+  }
+  mutex.unlock();
+  CHECK(mutex.try_lock());
+  mutex.unlock();
+  semaphore.release();
+  CHECK(semaphore.try_acquire());
+  group.done();
 }
 
 IN_RUNTIME("a coroutine that blocks its goroutine delays no other coroutine", with_procs(1)) {

@@ -21,6 +21,10 @@ TEST_CASE("go allocates nothing once as many goroutines have run before", "[once
   check_memory_of("start_goroutines_again");
 }
 
+TEST_CASE("the waits of coroutines allocate nothing", "[once]") {
+  check_memory_of("coroutines_wait");
+}
+
 TEST_CASE(
     "calls at a context's end, dials and closes in a fake net outlive allocations that fail") {
   check_memory_of("call_at_the_end_without_memory");

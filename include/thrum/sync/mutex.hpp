@@ -32,7 +32,7 @@
 // when it finds out that it has to wake a waiter (MU4); a table of queues by address as in Go,
 // which is a lock and a cache miss more for each waiter.
 //
-// Fences of [mu.word]: lock_slow.
+// Fences of [mu.word]: lock_slow, start.
 //
 // Sources: Go, src/internal/sync/mutex.go. Checked by mutex_test.cpp and mutex_model.cpp.
 #ifndef THRUM_SYNC_MUTEX_HPP
@@ -48,6 +48,10 @@
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI {
+
+namespace coroutine_detail {
+struct object_access;
+}
 
 /// As std::timed_mutex, for goroutines and foreign threads alike. Not recursive; any goroutine may
 /// unlock what another has locked. Waiting for it is not a cancellation point.
@@ -108,6 +112,7 @@ class mutex {
   }
 
  private:
+  friend struct coroutine_detail::object_access;
   using queue_word = sync_detail::queue_word;
 
   /// It is destroyed, though there are waiters.

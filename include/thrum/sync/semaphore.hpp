@@ -35,6 +35,10 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
+namespace coroutine_detail {
+struct object_access;
+}
+
 /// As std::counting_semaphore, first come, first served, for goroutines and foreign threads alike.
 /// acquire is a cancellation point.
 template <std::ptrdiff_t LeastMax = std::numeric_limits<std::ptrdiff_t>::max()>
@@ -115,6 +119,8 @@ class counting_semaphore {
   }
 
  private:
+  friend struct coroutine_detail::object_access;
+
   bool acquire_until(std::int64_t deadline) {
     using namespace base::orders;
     // [sem.count <] acquire: what was done before the release.

@@ -38,6 +38,10 @@
 
 namespace thrum { inline namespace THRUM_ABI {
 
+namespace coroutine_detail {
+struct object_access;
+}
+
 /// Counts things to be done; wait() blocks while the count is not zero. Any thread may call
 /// anything. The calls of add that raise the count from zero must happen before wait(). May be used
 /// again once every wait() has returned.
@@ -198,6 +202,7 @@ class wait_group {
   };
 
   friend class task_group;
+  friend struct coroutine_detail::object_access;
 
   // What counts one in the word.
   static constexpr std::uint64_t one = std::uint64_t{1} << 32;

@@ -9,6 +9,7 @@
 #include <thrum/testing/fake_net.hpp>
 
 #include <thrum.hpp>
+#include <thrum/coroutine.hpp>
 #include <thrum/io/file_watch.hpp>
 #include <thrum/testing/bubble.hpp>
 
@@ -306,6 +307,44 @@ int start_goroutines_again() {
   });
 }
 
+/// Two coroutines pass items, and wait for a mutex, a semaphore and time. Exit status 0: only their beginning
+/// allocates.
+int coroutines_wait() {
+  constexpr int n = 1'000;
+  constexpr long for_frames = 10;
+  return thrum::run({.procs = 2}, [] {
+    thrum::chan<int> items(0);
+    thrum::mutex mutex;
+    thrum::binary_semaphore permit(1);
+    const auto send = [](thrum::chan<int> to, thrum::mutex& m,
+                         thrum::binary_semaphore& p) -> thrum::co_task<> {
+      for (int i = 0; i != n; ++i) {
+        const auto lock = co_await thrum::async_lock(m);
+        co_await thrum::async_acquire(p);
+        co_await thrum::async_send(to, i);
+        p.release();
+      }
+      to.close();
+    };
+    const auto receive = [](thrum::chan<int> from, thrum::mutex& m) -> thrum::co_task<int> {
+      int received = 0;
+      while (co_await thrum::async_recv(from, std::chrono::hours(1))) {
+        ++received;
+        co_await thrum::async_sleep_for(std::chrono::microseconds(received % 100));
+        const auto lock = co_await thrum::async_lock(m, std::chrono::microseconds(1));
+      }
+      co_return received;
+    };
+    const long before = allocations;
+    auto sender = thrum::co_spawn(send(items, mutex, permit));
+    const int received = thrum::co_spawn(receive(items, mutex)).join();
+    sender.join();
+    const long made = allocations - before;
+    std::printf("%ld allocations for %d items\n", made, received);
+    return received == n && made <= for_frames ? 0 : 1;
+  });
+}
+
 constexpr programs::entry entries[] = {
     {"start_processes_without_memory", &start_processes_without_memory},
     {"dump_without_memory", &dump_without_memory},
@@ -315,6 +354,7 @@ constexpr programs::entry entries[] = {
     {"dial_in_a_fake_net_without_memory", &dial_in_a_fake_net_without_memory},
     {"close_in_a_fake_net_without_memory", &close_in_a_fake_net_without_memory},
     {"start_goroutines_again", &start_goroutines_again},
+    {"coroutines_wait", &coroutines_wait},
 };
 const programs::group in_register(entries);
 

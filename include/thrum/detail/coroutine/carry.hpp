@@ -97,8 +97,9 @@ inline void resume(wait_record& ready) noexcept {
   task& owner = *ready.owner;
   end_wait(ready);
   const wake_cause cause = ready.cause.get();
-  if ((cause == wake_cause::retry || cause == wake_cause::timed_out) && ready.again != nullptr &&
-      ready.again(ready)) {
+  const bool is_over = cause == wake_cause::closed || cause == wake_cause::cancelled ||
+                       (cause == wake_cause::notified && !ready.is_hint);
+  if (!is_over && ready.again(ready)) {
     return;
   }
   carrier here;

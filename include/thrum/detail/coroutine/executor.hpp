@@ -41,6 +41,7 @@
 #include <thrum/detail/sched/run/stop_relay.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 #include <thrum/detail/sched/thread/thread_creator.hpp>
+#include <thrum/detail/sync/mutex_waiter.hpp>
 #include <thrum/detail/sync/wait_list.hpp>
 #include <thrum/runtime.hpp>
 
@@ -64,8 +65,8 @@ struct carrier {
 };
 
 /// The wait of a coroutine. Lies in its frame.
-struct wait_record : callback_point {
-  wait_record() noexcept : callback_point(&push) {}
+struct wait_record : sync_detail::queue_word::waiter {
+  wait_record() noexcept : waiter(&push) {}
   wait_record(const wait_record&) = delete;
   wait_record& operator=(const wait_record&) = delete;
 
@@ -76,13 +77,21 @@ struct wait_record : callback_point {
   /// Called by the carrier after a wait that did not end by what was waited for; true: it waits again. May
   /// be null.
   bool (*again)(wait_record&) noexcept = nullptr;
-  wait_end* until = nullptr;  // null: it has no end of its own
-  bool is_shown = false;      // to the owner's relay
+  bool is_hint =
+      false;  // `again` is called also after what was waited for: another may have it already
+  wake_cause last_cause = wake_cause::none;  // of the wait before, for `again`
+  wait_end* until = nullptr;                 // null: it has no end of its own
+  bool is_shown = false;                     // to the owner's relay
   wait_record* next_ready = nullptr;
 
  private:
   static void push(callback_point& self) noexcept;
 };
+
+/// The record that a point is.
+inline wait_record& record_of(wait_point& point) noexcept {
+  return static_cast<wait_record&>(point);
+}
 
 /// A coroutine that co_spawn has started.
 class task : public base::list_node<task> {

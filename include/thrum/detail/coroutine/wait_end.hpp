@@ -113,6 +113,7 @@ inline void end_wait(wait_record& record) noexcept {
 
 /// Makes a record that has waited ready for another wait.
 inline void renew(wait_record& record) noexcept {
+  record.last_cause = record.cause.get();
   record.cause.set(wake_cause::none);
   std::destroy_at(&record.gate);
   std::construct_at(&record.gate);

@@ -12,7 +12,11 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 /// A waiter. Aligned so that its address leaves room for the flags.
-struct alignas(16) queue_word::waiter : sched::wait_point {
+struct alignas(16) queue_word::waiter : sched::callback_point {
+  waiter() = default;
+  /// Not of a goroutine or a thread: `function` is called to wake it.
+  explicit waiter(callback_function function) noexcept : callback_point(function) {}
+
   bool granted = false;    // it was handed the mutex
   waiter* last = nullptr;  // of the list that it is the first of
 };

@@ -94,6 +94,8 @@ struct wait_point : base::list_node<wait_point> {
 /// object's lock, as any point. If the point is out already, the owner waits until the function was called.
 struct callback_point : wait_point {
   using callback_function = void (*)(callback_point&) noexcept;
+  /// An ordinary point, whose function is not looked at.
+  callback_point() noexcept {}
   /// Null: an ordinary point after all.
   explicit callback_point(callback_function function) noexcept : call(function) {
     object = function != nullptr ? static_cast<wait_point*>(this) : nullptr;
@@ -103,7 +105,7 @@ struct callback_point : wait_point {
   static bool is_one(const wait_point& point) noexcept { return point.object == &point; }
 
   /// The point may be gone when this returns (WP2).
-  const callback_function call;
+  callback_function call;
 };
 
 /// One wait on several objects (select): a point is linked on each of them, and a thread that
