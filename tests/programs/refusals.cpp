@@ -68,51 +68,14 @@ int out_of_stacks() {
 /// More calls than there are threads, until the runtime has learned that there are no more: on a busy machine
 /// the first ones may have ended before the last begin.
 void block_until_refused(int calls) {
-  const auto& reserve = thrum::sched::current_m()->scheduler->reserve;
+  const auto& threads = thrum::sched::current_m()->scheduler->ms;
   do {
     thrum::wait_group group;
     for (int i = 0; i != calls; ++i) {
       group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
     }
     group.wait();
-  } while (reserve.limit() == thrum::sched::thread_reserve::any_number);
-}
-
-/// More loops than the system gives threads, and one that sleeps.
-int loops_beside_refused_threads() {
-  support::use_one_heap();
-  thrum::options options;
-  options.procs = 2;
-  options.time_slice = 1ms;
-  return thrum::run(options, [] {
-    {
-      thrum::wait_group group;
-      for (int i = 0; i != 5; ++i) {  // threads, and stacks, that are there when memory is not
-        group.go([] { thrum::blocking([] { ::usleep(20'000); }); });
-      }
-      for (int i = 0; i != 64; ++i) {
-        group.go([] { thrum::sleep_for(1ms); });
-      }
-      group.wait();
-    }
-    refuse_threads();
-    block_until_refused(12);  // loops that know of no limit yet take all the threads there are
-    ::alarm(100);
-    static std::atomic<bool> stop{false};
-    for (int i = 0; i != 12; ++i) {
-      thrum::go([] {
-        while (!stop.load(std::memory_order_relaxed)) {
-        }
-      });
-    }
-    for (int i = 0; i != 20; ++i) {
-      thrum::sleep_for(5ms);
-    }
-    std::printf("slept\n");
-    std::fflush(stdout);  // told also if the rest never ends
-    stop = true;
-    return 0;
-  });
+  } while (threads.limit() == thrum::sched::m_table::any_number);
 }
 
 int refused_threads() {
@@ -211,7 +174,6 @@ int refused_start() {
 
 const programs::entry refusals_entries[] = {
     {"out_of_stacks", out_of_stacks},
-    {"loops_beside_refused_threads", loops_beside_refused_threads},
     {"refused_threads", refused_threads},
     {"refused_threads_of_locked", refused_threads_of_locked},
     {"refused_start", refused_start},

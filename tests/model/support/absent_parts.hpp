@@ -39,14 +39,6 @@ struct host_table {
   host_thread* none = nullptr;
 };
 
-struct thread_reserve {
-  unsigned stopped() const noexcept { return 0; }
-  unsigned limit() const noexcept { return any_number; }
-  static constexpr unsigned any_number = ~0U;
-  void begin_locked() noexcept {}  // no goroutine is a loop
-  void set_limit(unsigned) noexcept {}
-};
-
 struct stack_pool {
   void put(std::uint8_t, base::intrusive_queue<goroutine>&&) noexcept {}
 };

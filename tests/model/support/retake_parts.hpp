@@ -323,11 +323,6 @@ class runtime_scheduler {
   } global{&waiting}, background{&waiting};
   shared_queue& queue_for(const goroutine&) { return global; }
   struct {
-    void begin_stop() const {}
-    void end_stop() const {}
-    void note_loop(const goroutine&) const {}
-  } reserve;
-  struct {
     bool is_virtual() const { return false; }
   } clock;
   struct {
@@ -353,7 +348,6 @@ class runtime_scheduler {
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 [[noreturn]] inline void refuse_after_fork() noexcept { base::fatal("the model does not fork"); }
-inline void note_threads_locked(runtime_scheduler&) noexcept {}
 inline bool is_in_background(const goroutine&) noexcept { return false; }
 inline void show_priority(processor&, const goroutine&) noexcept {}
 inline void begin_slice(processor&) noexcept {}

@@ -226,61 +226,17 @@ TEST_CASE("a thread sleeps in the idle list, in the poller, or with the goroutin
 }
 
 TEST_CASE("there may be as many threads as the options say, or as the system gives if fewer") {
-  using thrum::sched::thread_reserve;
   support::bare_scheduler scheduler(1, {.max_threads = 10});
   CHECK(thrum::sched::most_threads(*scheduler) == 10);
-  scheduler->reserve.set_limit(7);
+  scheduler->ms.set_limit(7);
   CHECK(thrum::sched::most_threads(*scheduler) == 7);
-  scheduler->reserve.set_limit(12);
+  scheduler->ms.set_limit(12);
   CHECK(thrum::sched::most_threads(*scheduler) == 10);
-  scheduler->reserve.set_limit(thread_reserve::any_number);
+  scheduler->ms.set_limit(thrum::sched::m_table::any_number);
   CHECK(thrum::sched::most_threads(*scheduler) == 10);
 }
 
-TEST_CASE("a thread is free that may still be made, idles or sleeps in the poller") {
-  support::bare_scheduler scheduler(1, {.max_threads = 3});
-  REQUIRE(scheduler.open() == 0);
-  const thrum::sched::scoped guard(scheduler->idle.lock());
-  CHECK(thrum::sched::free_threads(*scheduler) == 3);
-  thrum::sched::machine* const m = scheduler->new_m_locked();
-  scheduler->new_m_locked();
-  CHECK(thrum::sched::free_threads(*scheduler) == 1);
-  scheduler->reserve.set_limit(2);
-  CHECK(thrum::sched::free_threads(*scheduler) == 0);
-  scheduler->reserve.set_limit(1);  // some that it has made are more than it gives now
-  CHECK(thrum::sched::free_threads(*scheduler) == 0);
-  scheduler->idle.put_m_locked(*m);
-  CHECK(thrum::sched::free_threads(*scheduler) == 1);
-  REQUIRE(scheduler->poll.begin_sleep(1'000));
-  CHECK(thrum::sched::free_threads(*scheduler) == 2);
-  scheduler->poll.end_sleep(1);
-  REQUIRE(scheduler->idle.take_m_locked() == m);
-}
-
-TEST_CASE(
-    "threads are short when loops are stopped and no thread is free; new goroutines are looked "
-    "at") {
-  support::bare_scheduler scheduler(1, {.max_threads = 2});
-  REQUIRE(scheduler.open() == 0);
-  const thrum::sched::scoped guard(scheduler->idle.lock());
-  scheduler->new_m_locked();
-  note_threads_locked(*scheduler);
-  CHECK_FALSE(scheduler->reserve.is_active());
-  scheduler->reserve.begin_stop();
-  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->new_m_locked();
-  CHECK(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->reserve.end_stop();
-  note_threads_locked(*scheduler);  // from the moment on in which the last thread is taken
-  CHECK(scheduler->reserve.is_active());
-  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-  scheduler->reserve.begin_stop();
-  scheduler->reserve.set_limit(1);  // with no more threads than Ps none can be kept
-  CHECK_FALSE(thrum::sched::is_short_of_threads(*scheduler));
-}
-
-TEST_CASE(
-    "under a virtual clock no timer is due by the machine's clock, and threads are not short") {
+TEST_CASE("under a virtual clock no timer is due by the machine's clock") {
   thrum::sched::virtual_clock clock;
   support::bare_scheduler virtual_one(1, {.max_threads = 2}, &clock);
   support::bare_scheduler real_one(1, {.max_threads = 2});
@@ -292,11 +248,6 @@ TEST_CASE(
     CHECK((*each)->next_timer(p) ==
           (each == &real_one ? 5 : thrum::sched::timer_heap<thrum::sched::traits>::never));
     p.timers.detach(timer);
-    const thrum::sched::scoped guard((*each)->idle.lock());
-    (*each)->new_m_locked();
-    (*each)->new_m_locked();
-    (*each)->reserve.begin_stop();
-    CHECK(thrum::sched::is_short_of_threads(**each) == (each == &real_one));
   }
 }
 

@@ -277,22 +277,6 @@ IN_RUNTIME("while goroutines compute for long after their events an idle P waits
   writer.join();
 }
 
-TEST_CASE("new goroutines are looked at once the last free thread has come back from the poller") {
-  support::lone_scheduler scheduler(2);
-  REQUIRE(scheduler.is_open());
-  scheduler->reserve.set_limit(0);  // no thread may be made
-  const auto sleep = [&] {
-    thrum::sched::machine& m = scheduler.m();
-    return sleep_in_poller(m, thrum::sched::traits::now());
-  };
-  support::with_idle_lock(scheduler)->idle.put_m_locked(scheduler.m());
-  REQUIRE(sleep());
-  CHECK_FALSE(scheduler->reserve.is_active());
-  REQUIRE(support::with_idle_lock(scheduler)->idle.take_m_locked() != nullptr);
-  REQUIRE(sleep());
-  CHECK(scheduler->reserve.is_active());
-}
-
 TEST_CASE("an M may search on a processor that goes out of service while the others idle") {
   support::lone_scheduler scheduler(2);
   thrum::sched::machine& m = scheduler.holder_of(1);

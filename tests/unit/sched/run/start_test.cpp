@@ -146,19 +146,6 @@ TEST_CASE("a goroutine begins with an errno of 0") {
   CHECK(first == 0);
 }
 
-TEST_CASE("a goroutine of a loop's kind is held back, runnable, while no thread is free") {
-  support::lone_scheduler scheduler(1);
-  thrum::sched::machine& m = scheduler.holder_of(0);
-  thrum::sched::goroutine& g = scheduler.g();
-  scheduler->reserve.note_loop(g);
-  CHECK_FALSE(commit_held_back(m, g, nullptr));
-  scheduler->reserve.begin_locked();
-  CHECK(commit_held_back(m, g, nullptr));
-  CHECK(g.status == thrum::sched::g_status::runnable);
-  scheduler->reserve.end_locked();
-  CHECK(scheduler->reserve.release(1).pop_front() == &g);
-}
-
 TEST_CASE("a goroutine that an idle thread begins is the one that runs there, and is counted") {
   thrum::runtime runtime(support::with_procs(1));
   const auto switches = [&] { return runtime.scheduler().ps[0].counts.switches.get(); };

@@ -107,28 +107,6 @@ TEST_CASE("a P for which there is no thread waits for one that is made, and keep
   CHECK(spins);
 }
 
-TEST_CASE("new goroutines are looked at once a P is given to the last M that idles") {
-  scheduler_and_p one;
-  one.open();
-  one.scheduler->reserve.set_limit(0);  // no thread may be made
-  const auto last = one.scheduler.stray_m();
-  const auto first = one.scheduler.stray_m();
-  one.put_m(*last);
-  one.put_m(*first);
-  one.start_m(false);
-  CHECK_FALSE(one.scheduler->reserve.is_active());
-  one.start_m(false);
-  CHECK(one.scheduler->reserve.is_active());
-}
-
-TEST_CASE("new goroutines are looked at once the last thread is asked for that may be made") {
-  scheduler_and_p one({.max_threads = 1});
-  one.open();
-  one.start_m(false);
-  CHECK(one.scheduler->reserve.is_active());
-  REQUIRE(support::eventually([&] { return one.scheduler.threads == 1; }));
-}
-
 TEST_CASE("an M that waits for a P returns with it, or without when the scheduler closes") {
   scheduler_and_p one;
   one.open();
@@ -420,4 +398,100 @@ TEST_CASE("a searcher is started on an idle P; where none idles the next idler s
   CHECK(idle->next_p == one.p);
   CHECK(idle->spinning);
   one.scheduler->idle.end_spinning(*idle);
+}
+
+TEST_CASE("a goroutine that is new runs beside a loop though the last thread waits for events") {
+  if (thrum::base::signals_are_deferred) {
+    return;  // a loop that calls nothing cannot be stopped
+  }
+  thrum::options options = support::with_procs(1);
+  options.max_threads = 2;
+  options.time_slice = 1ms;
+  thrum::run(options, [] {
+    thrum::io::pipe p;
+    auto reader = thrum::spawn([&p] {
+      char c = 0;
+      return p.read(std::span(&c, 1));
+    });
+    const auto& poll = thrum::sched::current_m()->scheduler->poll;
+    const auto end = std::chrono::steady_clock::now() + support::long_time;
+    while (!poll.somebody_sleeps() && std::chrono::steady_clock::now() < end) {
+      // No sleep of the goroutine, which would take its own thread to the poller.
+      thrum::blocking([] { std::this_thread::sleep_for(1ms); });
+    }
+    std::atomic<bool> has_run{false};
+    thrum::go([&] { has_run = true; });
+    while (!has_run.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < end) {
+    }
+    CHECK(has_run);
+    p.writer().close();
+    CHECK(reader.join() == 0);
+  });
+}
+
+TEST_CASE("a program in which nothing blocks runs with fewer threads than processors") {
+  for (const auto& [procs, threads] : {std::pair(2U, 1U), std::pair(4U, 2U)}) {
+    thrum::options options = support::with_procs(procs);
+    options.max_threads = threads;
+    std::atomic<int> ran{0};
+    thrum::run(options, [&ran] {
+      thrum::task_group group;
+      for (int i = 0; i != 300; ++i) {
+        group.go([&ran] {
+          thrum::sleep_for(100us);
+          thrum::this_goroutine::yield();
+          ++ran;
+        });
+        thrum::this_goroutine::yield();
+      }
+      group.wait();
+    });
+    CHECK(ran == 300);
+  }
+}
+
+TEST_CASE("calls that block one after the other need no more threads than two") {
+  thrum::options options = support::with_procs(2);
+  options.max_threads = 2;
+  int calls = 0;
+  thrum::run(options, [&calls] {
+    thrum::io::pipe p;
+    auto reader = thrum::spawn([&p] {
+      char c = 0;
+      return p.read(std::span(&c, 1));
+    });
+    for (; calls != 30; ++calls) {
+      thrum::blocking([] { std::this_thread::sleep_for(200us); });
+    }
+    p.writer().close();
+    CHECK(reader.join() == 0);
+  });
+  CHECK(calls == 30);
+}
+
+TEST_CASE("goroutines that loops on every thread keep waiting run when the loops end") {
+  if (thrum::base::signals_are_deferred) {
+    return;  // a loop that calls nothing cannot be stopped
+  }
+  thrum::options options = support::with_procs(2);
+  options.max_threads = 4;
+  options.time_slice = 1ms;
+  std::atomic<bool> stop{false};  // these outlive the runtime, which waits for the loops
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+  thrum::runtime runtime(options);
+  for (int i = 0; i != 12; ++i) {
+    runtime.go([&] {
+      ++begun;
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+      ++ended;
+    });
+  }
+  CHECK(eventually([&] { return begun == 4; }));
+  for (int i = 0; i != 20; ++i) {
+    runtime.go([&] { ++ended; });
+  }
+  stop = true;
+  CHECK(eventually([&] { return ended == 32; }));
 }

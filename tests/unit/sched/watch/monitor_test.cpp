@@ -177,54 +177,6 @@ TEST_CASE("the monitor does not sleep while a processor is busy that is to go ou
   CHECK(eventually([&] { return scheduler.started() == 1; }));
 }
 
-TEST_CASE("goroutines that were held back go on when there are threads enough") {
-  support::lone_scheduler scheduler(1);
-  scheduler.holder_of(0);
-  goroutine& begins = scheduler.g();
-  scheduler->reserve.begin_locked();
-  scheduler->reserve.note_loop(begins);
-  REQUIRE(scheduler->reserve.hold_back(begins));
-  {
-    const monitored here(scheduler);
-    CHECK(eventually([&] { return !scheduler->reserve.is_active(); }));
-    CHECK(eventually([&] { return !scheduler->global.empty(); }));
-  }
-  CHECK(scheduler->global.pop() == &begins);
-}
-
-TEST_CASE("goroutines that are held back for want of threads are reported once") {
-  auto config = support::lone_scheduler::quiet();
-  config.max_threads = 1;
-  support::lone_scheduler scheduler(1, config);
-  scheduler.holder_of(0);
-  thrum::sched::thread_reserve& reserve = scheduler->reserve;
-  support::watched_errors errors;
-  const monitored here(scheduler);
-  const auto threads_are_short = [&](bool holds_back) {
-    goroutine& loop = scheduler.g();
-    loop.started_at = &loop;
-    if (holds_back) {
-      reserve.note_loop(loop);
-    }
-    reserve.begin_stop();  // until this ends threads stay short
-    {
-      const thrum::sched::scoped guard(scheduler->idle.lock());
-      reserve.begin_locked();
-    }
-    CHECK(reserve.hold_back(loop) == holds_back);
-    wait_for_round(scheduler);
-    CHECK(reserve.is_active());
-    reserve.end_stop();
-    CHECK(eventually([&] { return !reserve.is_active(); }));
-    return errors.take();
-  };
-  CHECK(threads_are_short(false).empty());
-  const std::string text = threads_are_short(true);
-  CHECK(text.find("raise options::max_threads or the system's limit") != std::string::npos);
-  CHECK(text.find('\n') == text.size() - 1);
-  CHECK(threads_are_short(true).empty());
-}
-
 TEST_CASE("no line of schedtrace is written while the process exits") {
   auto config = support::lone_scheduler::quiet();
   config.trace_every_ns = 1'000'000;

@@ -118,7 +118,6 @@ TEST_CASE(
     CHECK(m.p->attention == asked);  // it is asked again
     CHECK(m.inside == (inside ? 1 : 0));
     CHECK((idle == nullptr || idle->next_p == nullptr));
-    CHECK(scheduler->reserve.stopped() == 0);
   }
 }
 
@@ -163,32 +162,6 @@ TEST_CASE("the heir of a loop's slice goes behind the others when the loop is st
   CHECK(scheduler.p(0).queue.take_runnext() == nullptr);
   CHECK(scheduler.p(0).queue.pop() == &first);
   CHECK(scheduler.p(0).queue.pop() == &heir);
-}
-
-TEST_CASE("new goroutines are looked at once a loop has taken the last idle thread") {
-  support::lone_scheduler scheduler(1);
-  machine& m = computes_on(scheduler, 0);
-  scheduler->reserve.set_limit(0);  // no thread may be made
-  scheduler.idle_m();
-  machine& idle = scheduler.idle_m();
-  CHECK(find_taker(m) == &idle);
-  CHECK_FALSE(scheduler->reserve.is_active());
-  CHECK(find_taker(m) != nullptr);
-  CHECK(scheduler->reserve.is_active());
-}
-
-TEST_CASE("a stopped loop is counted until it goes on") {
-  support::lone_scheduler scheduler(1);
-  machine& m = computes_on(scheduler, 0);
-  machine& idle = scheduler.idle_m();
-  std::thread thread([&] { stop_in_handler(m, &thrum::sched::hand_over); });
-  idle.park.sleep();
-  CHECK(scheduler->reserve.stopped() == 1);
-  CHECK(scheduler->reserve.is_of_loops(*m.g));
-  REQUIRE(scheduler->global.take_preempted() == m.g);
-  thrum::sched::runtime_scheduler::pass_p(*idle.next_p, m, false);
-  thread.join();
-  CHECK(scheduler->reserve.stopped() == 0);
 }
 
 TEST_CASE("two loops exchange a processor directly, without a third thread") {

@@ -35,7 +35,6 @@
 #include <thrum/detail/sched/queue/poll_turn.hpp>
 #include <thrum/detail/sched/stack/stack_pool.hpp>
 #include <thrum/detail/sched/thread/thread_creator.hpp>
-#include <thrum/detail/sched/thread/thread_reserve.hpp>
 #include <thrum/detail/sched/thread/thread_table.hpp>
 #include <thrum/memory_hooks.hpp>
 
@@ -268,7 +267,6 @@ class runtime_scheduler {
   /// Ms that sleep because the goroutine locked to them does.
   atomic<std::uint32_t> locked_asleep{0};
   thread_creator creator;
-  thread_reserve reserve;
   std::int64_t started_at = 0;
 
  private:

@@ -250,34 +250,11 @@ inline std::uint64_t runtime_scheduler::goroutine_count() noexcept {
   return created - finished;
 }
 
-// ---- threads that are free ---------------------------------------------------------------------
-
 /// How many threads there may be, as far as is known.
 inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
   const unsigned most = scheduler.config().max_threads;
-  const unsigned given = scheduler.reserve.limit();
+  const unsigned given = scheduler.ms.limit();
   return given < most ? given : most;
-}
-
-/// Threads that nothing occupies, or that may still be made. Exact with the lock.
-inline std::size_t free_threads(const runtime_scheduler& scheduler) noexcept {
-  const std::size_t most = most_threads(scheduler);
-  const std::size_t with_thread = scheduler.ms.with_thread();
-  const std::size_t in_poller = scheduler.poll.somebody_sleeps() ? 1 : 0;
-  return (most > with_thread ? most - with_thread : 0) + scheduler.idle.idle_ms() + in_poller;
-}
-
-/// Whether a loop that begins takes the last thread.
-inline bool is_short_of_threads(const runtime_scheduler& scheduler) noexcept {
-  return !scheduler.clock.is_virtual() && most_threads(scheduler) > scheduler.procs() &&
-         scheduler.reserve.stopped() != 0 && free_threads(scheduler) == 0;
-}
-
-/// A thread is not free any more: the last one is kept. Caller holds the lock.
-inline void note_threads_locked(runtime_scheduler& scheduler) noexcept {
-  if (free_threads(scheduler) == 0) [[unlikely]] {
-    scheduler.reserve.begin_locked();  // TR1
-  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -19,7 +19,6 @@
 //   ending       a goroutine that is joined: global, heap
 //   timer        of after_func, while it is armed: heap, idle, global
 //   idle         Ps and Ms without work: global, stacks, heap
-//   reserve      goroutines that are held back: global
 //   inbox        the goroutines of a host
 //   global       the global queue
 //   descriptors  the free descriptors of the poller's table
@@ -78,7 +77,6 @@ enum class lock_rank : std::uint8_t {
   ending,
   timer,
   idle,
-  reserve,
   inbox,
   global,
   yielded,
@@ -109,7 +107,6 @@ inline constexpr lock_rank_row lock_ranks[] = {
     {lock_rank::ending, "the lock of a joined goroutine"},
     {lock_rank::timer, "the lock of a timer"},
     {lock_rank::idle, "the lock of the idle lists"},
-    {lock_rank::reserve, "the lock of the reserve of threads"},
     {lock_rank::inbox, "the lock of the goroutines of a host"},
     {lock_rank::global, "the lock of the global queue"},
     {lock_rank::yielded, "the lock of the goroutines that yielded on a processor"},

@@ -180,8 +180,6 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     if (p == nullptr) {
       // Every P is busy; their holders see their own timers, and the next idler the others'.
       scheduler.ask_for_spinner_locked();
-    } else {
-      note_threads_locked(scheduler);
     }
   }
   if (p != nullptr) {

@@ -140,15 +140,13 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
   const int error =
       m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : -os::no_memory;
   if (error == 0) {
-    scheduler_.reserve.set_limit(thread_reserve::any_number);
+    scheduler_.ms.set_limit(m_table::any_number);
     refusals_ = 0;
     return;
   }
   m.for_signals.give_back();
   retry_at_ = traits::now() + retry_ns;
   scheduler_.take_back(m);
-  // The limit is known before this is written: to write may take long, and until it is known a loop may take
-  // the last thread.
   const bool has_none = scheduler_.ms.with_thread() == 0 && scheduler_.hosts.made() == 0;
   if (!has_warned_) {
     has_warned_ = true;

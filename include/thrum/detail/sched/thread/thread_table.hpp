@@ -61,6 +61,11 @@ class m_table {
   /// How many Ms have a thread, or will when the creator comes to them.
   unsigned with_thread() const noexcept { return made() - vacant_count_.get(); }
 
+  /// The system refuses more threads than these; any_number: it has made one.
+  static constexpr unsigned any_number = ~0U;
+  void set_limit(unsigned threads) noexcept { limit_.set(threads); }
+  unsigned limit() const noexcept { return limit_.get(); }
+
   // ---- Ms without a thread ----
 
   /// A vacant one, else `make(place, number)`. Null: there are `most`.
@@ -134,6 +139,7 @@ class m_table {
   machine* vacant_ = nullptr;
   bool spare_begins_ = false;
   under_lock<processor*> held_{nullptr};
+  hint<unsigned> limit_{any_number};  // the creator writes it
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

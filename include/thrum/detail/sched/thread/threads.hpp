@@ -54,7 +54,6 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     }
   }
   if (m != nullptr) {
-    note_threads_locked(*this);
     idle.lock().unlock();
     pass_p(p, *m, spinning);
     return;
@@ -65,7 +64,6 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
   }
   m = new_m_locked();
   ms.begin_locked(*m);
-  note_threads_locked(*this);
   idle.lock().unlock();
   pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
   creator.request(*m);
@@ -217,8 +215,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
     }
   }
   ms.vacate_locked(m);
-  reserve.set_limit(ms.with_thread());
-  note_threads_locked(*this);
+  ms.set_limit(ms.with_thread());
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {

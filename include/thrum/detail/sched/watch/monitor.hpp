@@ -68,9 +68,6 @@ class monitor {
   /// Whether goroutines wait for a P that have come back from calls.
   void note_returns() noexcept;
 
-  /// Says once that goroutines are held back for want of threads, and lets them go when they can.
-  void look_at_reserve() noexcept;
-
   /// Sends an idle P to the poller that all threads have left; polls when no thread has for 10 ms.
   void look_at_poller(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
@@ -192,9 +189,6 @@ inline void monitor::run() noexcept {
       acted = look_at_forks(i, forking, now) || acted;
     }
     retaker_.watch(now, next_look_);
-    if (scheduler_.reserve.is_active()) [[unlikely]] {
-      look_at_reserve();
-    }
     look_at_poller(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     if (config.trace_every_ns != 0 && now >= next_trace_ &&
@@ -214,29 +208,6 @@ inline void monitor::note_returns() noexcept {
   const std::uint32_t returns = scheduler_.monitor.returns();
   if (returns == std::exchange(returns_, returns) && scheduler_.global.empty()) {
     served_ = returns;  // by themselves; one that is counted now stands there a moment later
-  }
-}
-
-THRUM_COLD inline void monitor::look_at_reserve() noexcept {
-  if (scheduler_.reserve.is_to_be_reported()) {
-    base::message<512> text("thrum: go: all but one of the ");
-    text.append(std::uint64_t{most_threads(scheduler_)});
-    text.append(" threads of this runtime run CPU-bound goroutines that do not call the ");
-    text.append("library; more of their kind are held back until one of these ends or waits; ");
-    text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
-    base::write_error(text.view());
-  }
-  {
-    scoped guard(scheduler_.idle.lock());
-    constexpr std::size_t enough = 2;
-    if (scheduler_.reserve.stopped() == 0 || free_threads(scheduler_) >= enough) {
-      scheduler_.reserve.end_locked();
-    }
-  }
-  auto held = scheduler_.reserve.release(most_threads(scheduler_));
-  if (!held.empty()) {
-    queue_all(scheduler_, static_cast<decltype(held)&&>(held));
-    scheduler_.wake_processor();
   }
 }
 

@@ -122,8 +122,6 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
     bool (*give_up)(machine&) noexcept;
     bool slept;
   } own{m, give_up, false};
-  auto& reserve = m.scheduler->reserve;
-  reserve.begin_stop();
   arch::call_as_parked(
       g.sp_slot(),
       [](void* argument) noexcept {
@@ -137,7 +135,6 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
         }
       },
       &own);
-  reserve.end_stop();
   if (!own.slept) {
     return;
   }
@@ -223,7 +220,6 @@ inline machine* find_taker(machine& m) noexcept {
   {
     scoped guard(scheduler.idle.lock());
     idle = scheduler.idle.take_m_locked(is_here);
-    note_threads_locked(scheduler);
   }
   return idle != nullptr || retires ? idle : find_stopped(m, share);
 }
@@ -248,7 +244,6 @@ inline bool hand_over(machine& m) noexcept {
   // [g.status >] release: its frame.
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
-  scheduler.reserve.note_loop(g);
   scheduler.queue_for(g).push_preempted(g, next);  // PR2: from here on
   scheduler.pass_p(p, *taker, false);
   if (scheduler.idle.idle_ps() != 0) {
