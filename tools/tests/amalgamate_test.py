@@ -104,7 +104,7 @@ class Amalgamate(unittest.TestCase):
             mirror = pathlib.Path(folder)
             amalgamate.mirror(mirror, *amalgamate.amalgamate())
             self.assertEqual((mirror / "thrum/chan.hpp").read_text(), "#include <thrum.hpp>\n")
-            for itself in ("version", "detail/net/look_up", "detail/sched/watch/monitor", "detail/os/linux/splice", "net/tls"):
+            for itself in ("version", "detail/net/look_up", "detail/sched/watch/monitor", "detail/os/linux/futex", "net/tls"):
                 self.assertEqual((mirror / f"thrum/{itself}.hpp").read_text(),
                                  (amalgamate.INCLUDE / f"thrum/{itself}.hpp").read_text(), itself)
 

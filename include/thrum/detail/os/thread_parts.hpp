@@ -19,26 +19,26 @@
 #if THRUM_OS_WINDOWS
 #include <thrum/detail/os/windows/fence.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/windows/preempt_signal.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/windows/thread.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/windows/thread.hpp>          // IWYU pragma: export
 #include <thrum/detail/os/windows/thread_ref.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/windows/thread_word.hpp>     // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
+#include <thrum/detail/os/posix/fence.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/thread_ref.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/fence.hpp>         // IWYU pragma: export
 #elif THRUM_OS_LINUX
-#include <thrum/detail/os/linux/fence.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/linux/futex.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/linux/fence.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/linux/futex.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/linux/thread.hpp>  // IWYU pragma: export
 #endif
 
 #if THRUM_OS_LINUX
 #include <thrum/detail/os/linux/this_thread.hpp>  // IWYU pragma: export
 #elif THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/thread.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/darwin/thread.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/darwin/wait_on_address.hpp>  // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
 #include <thrum/detail/os/freebsd/thread.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/freebsd/umtx.hpp>         // IWYU pragma: export
+#include <thrum/detail/os/freebsd/umtx.hpp>    // IWYU pragma: export
 #endif
 
 #if !THRUM_HAS_FUTEX

@@ -3,8 +3,8 @@
 //
 // Handlers of signals that call each other, in whatever order they were installed.
 
-#include <thrum/detail/os/posix/handler_chain.hpp>
 #include <thrum/detail/os/posix/caught_signals.hpp>
+#include <thrum/detail/os/posix/handler_chain.hpp>
 
 #include "support/test.hpp"
 

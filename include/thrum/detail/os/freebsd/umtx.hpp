@@ -12,8 +12,8 @@
 #if THRUM_BODIES
 // futex_wait and futex_wake of os/note.hpp, on FreeBSD.
 
-#include <thrum/detail/os/note.hpp>
 #include <thrum/detail/os/clock.hpp>
+#include <thrum/detail/os/note.hpp>
 
 #include <atomic>
 #include <cerrno>

@@ -90,8 +90,8 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/linux/memory.hpp>
 #include <thrum/detail/os/clock.hpp>
+#include <thrum/detail/os/linux/memory.hpp>
 #include <thrum/detail/os/posix/large_file.hpp>
 
 #include <cstdlib>

@@ -10,8 +10,8 @@
 #if THRUM_OS_POSIX
 
 #include <thrum/detail/os/file_modes.hpp>
-#include <thrum/detail/os/posix/file.hpp>
 #include <thrum/detail/os/handle.hpp>
+#include <thrum/detail/os/posix/file.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

@@ -13,8 +13,8 @@
 
 #if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
-#include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export: open_pipe
 #include <thrum/detail/os/handle.hpp>
+#include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export: open_pipe
 #include <thrum/detail/os/posix/result.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {

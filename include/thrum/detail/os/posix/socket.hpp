@@ -10,10 +10,10 @@
 
 #if THRUM_OS_POSIX
 
+#include <thrum/detail/os/answers.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 #include <thrum/detail/os/socket_types.hpp>
-#include <thrum/detail/os/answers.hpp>  // IWYU pragma: export
 
 #include <cstddef>
 
