@@ -16,8 +16,8 @@ include = root / "include"
 
 # Folder or file below include/thrum -> floor. Floors 3 and 6 have an inner order.
 FLOORS = {
-    "version.hpp": 0, "errc.hpp": 0, "memory_hooks.hpp": 0, "base": 0,
-    "arch": 1, "os": 1,
+    "version.hpp": 0, "memory_hooks.hpp": 0, "base": 0,
+    "arch": 1, "os": 1, "errc.hpp": 1,
     "netpoll": 2, "io_uring.hpp": 2,
     "sched/queue": 3.1, "sched/core": 3.2, "sched/stack": 3.2, "sched/thread": 3.2, "sched/freeze": 3.2,
     "sched/run": 3.3, "sched/io": 3.4, "sched/life": 3.5, "sched/watch": 3.6,

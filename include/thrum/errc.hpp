@@ -11,7 +11,6 @@
 
 #include <thrum/detail/base/config.hpp>
 
-#include <atomic>
 #include <system_error>
 #include <type_traits>
 
@@ -25,14 +24,6 @@ enum class errc {
   /// A stream has ended in the middle of what was to be read from it.
   unexpected_end = 2,
 };
-
-namespace base {
-
-/// If another shared object has a category already, error_category() returns that one: categories are
-/// compared by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
-inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
-
-}  // namespace base
 
 /// The category of errc, called "thrum".
 THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept;
@@ -48,31 +39,39 @@ template <>
 struct std::is_error_code_enum<thrum::errc> : std::true_type {};
 
 #if THRUM_BODIES
+#include <thrum/detail/os/memory_parts.hpp>
+
 #include <string>
+#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI {
 
+namespace base {
+
+/// One for all shared objects of the process: categories are compared by their addresses.
+class error_category_type final : public std::error_category {
+ public:
+  static constexpr std::string_view process_name = "base::error_category_type";
+
+  const char* name() const noexcept override { return "thrum"; }
+  std::string message(int value) const override {
+    switch (static_cast<errc>(value)) {
+      case errc::deadline_exceeded: return "the deadline has passed";
+      case errc::unexpected_end: return "the stream has ended too early";
+    }
+    return "unknown error";
+  }
+  std::error_condition default_error_condition(int value) const noexcept override {
+    return static_cast<errc>(value) == errc::deadline_exceeded
+               ? std::make_error_condition(std::errc::timed_out)
+               : std::error_condition(value, *this);
+  }
+};
+
+}  // namespace base
+
 THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
-  class category final : public std::error_category {
-   public:
-    const char* name() const noexcept override { return "thrum"; }
-    std::string message(int value) const override {
-      switch (static_cast<errc>(value)) {
-        case errc::deadline_exceeded: return "the deadline has passed";
-        case errc::unexpected_end: return "the stream has ended too early";
-      }
-      return "unknown error";
-    }
-    std::error_condition default_error_condition(int value) const noexcept override {
-      return static_cast<errc>(value) == errc::deadline_exceeded
-                 ? std::make_error_condition(std::errc::timed_out)
-                 : std::error_condition(value, *this);
-    }
-  };
-  static const category the_category;
-  // [errc.one <] acquire: the other object's category
-  const auto* const first = base::error_category_of_process.load(std::memory_order_acquire);
-  return first != nullptr ? *first : the_category;
+  return os::process_wide<base::error_category_type>::get();
 }
 
 }}  // namespace thrum::THRUM_ABI

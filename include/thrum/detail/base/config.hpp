@@ -318,6 +318,38 @@ loongarch64 (lp64d)"
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline
 
+// THRUM_AT_LOAD(&f), in a function that is not inlined: the loader calls f before it initialises variables, if
+// that function is emitted. An inline variable's initialiser would be emitted by each file that includes the
+// header. f is void() noexcept, THRUM_CALLED_AT_LOAD stands before it, and a second call does nothing. Other
+// processors have such a variable instead, THRUM_ELSE_AT_START(f), as their compilers take no address for an
+// operand that is a constant.
+#if THRUM_OS_ELF && defined(__x86_64__) && defined(__LP64__) && \
+    (defined(__code_model_small__) || !defined(__PIC__))
+#define THRUM_HAS_AT_LOAD 1
+#define THRUM_AT_LOAD_OPERAND "i"
+#elif THRUM_OS_ELF && defined(__aarch64__) && defined(__LP64__)
+#define THRUM_HAS_AT_LOAD 1
+#define THRUM_AT_LOAD_OPERAND "S"
+#else
+#define THRUM_HAS_AT_LOAD 0
+#endif
+#if THRUM_HAS_AT_LOAD
+#define THRUM_CALLED_AT_LOAD [[gnu::visibility("hidden")]]
+#define THRUM_AT_LOAD(function)                              \
+  asm volatile(                                              \
+      ".pushsection .init_array.00150,\"aw\",%%init_array\n" \
+      ".balign 8\n"                                          \
+      ".quad %c0\n"                                          \
+      ".popsection"                                          \
+      :                                                      \
+      : THRUM_AT_LOAD_OPERAND(function))
+#define THRUM_ELSE_AT_START(function) static_assert(true)
+#else
+#define THRUM_CALLED_AT_LOAD
+#define THRUM_AT_LOAD(function) static_cast<void>(function)
+#define THRUM_ELSE_AT_START(function) inline const bool is_called_##function = (function(), true)
+#endif
+
 // A function whose plain accesses ThreadSanitizer must not look at. gcc leaves out its atomics too,
 // so such a function must not be the side of a pairing that another, instrumented function relies
 // on.

@@ -70,8 +70,10 @@ class detached_children {
   /// In the child of a fork: the thread, and the holder of the lock, are not there.
   static void forget() noexcept;
 
-  static inline constinit kept_detached_state kept;
-  static constexpr detached_state& state = kept.value;
+  static detached_state& state() noexcept {
+    static constinit kept_detached_state kept;
+    return kept.value;
+  }
 };
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
@@ -85,43 +87,43 @@ class detached_children {
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 THRUM_OUT_OF_LINE void detached_children::add(base::owner<child_process> child) noexcept {
-  const std::lock_guard guard(state.lock);
-  if (!state.is_hooked) {
-    state.is_hooked = true;
+  const std::lock_guard guard(state().lock);
+  if (!state().is_hooked) {
+    state().is_hooked = true;
     os::call_after_fork(&forget);
   }
-  if (!state.watch.is_open() && !state.has_thread) {
-    state.watch.open();  // without it all are looked at in intervals
+  if (!state().watch.is_open() && !state().has_thread) {
+    state().watch.open();  // without it all are looked at in intervals
   }
   child_process& one = *child.release();
   one.is_watched_ =
-      one.has_pidfd() && state.watch.is_open() && state.watch.add(one.pidfd_, &one) == 0;
-  (one.is_watched_ ? state.watched : state.others).push_back(one);
-  ++state.count;
-  if (!one.is_watched_ && state.watch.is_open()) {
-    state.watch.wake();
+      one.has_pidfd() && state().watch.is_open() && state().watch.add(one.pidfd_, &one) == 0;
+  (one.is_watched_ ? state().watched : state().others).push_back(one);
+  ++state().count;
+  if (!one.is_watched_ && state().watch.is_open()) {
+    state().watch.wake();
   }
   have_thread_locked();
 }
 
 THRUM_OUT_OF_LINE void detached_children::look_after() noexcept {
-  const std::lock_guard guard(state.lock);
+  const std::lock_guard guard(state().lock);
   have_thread_locked();
 }
 
 THRUM_OUT_OF_LINE std::size_t detached_children::size() noexcept {
-  const std::lock_guard guard(state.lock);
-  return state.count;
+  const std::lock_guard guard(state().lock);
+  return state().count;
 }
 
 THRUM_OUT_OF_LINE std::uint64_t detached_children::looks() noexcept {
-  const std::lock_guard guard(state.lock);
-  return state.looks;
+  const std::lock_guard guard(state().lock);
+  return state().looks;
 }
 
 THRUM_OUT_OF_LINE void detached_children::have_thread_locked() noexcept {
-  if (state.count != 0 && !state.has_thread) {
-    state.has_thread = os::start_detached_thread(&serve, nullptr) == 0;
+  if (state().count != 0 && !state().has_thread) {
+    state().has_thread = os::start_detached_thread(&serve, nullptr) == 0;
   }
 }
 
@@ -132,14 +134,14 @@ THRUM_OUT_OF_LINE void* detached_children::serve(void*) noexcept {
     bool may_sleep;
     bool all_at_intervals;
     {
-      const std::lock_guard guard(state.lock);
-      if (state.count == 0) {
-        state.watch.close();
-        state.has_thread = false;
+      const std::lock_guard guard(state().lock);
+      if (state().count == 0) {
+        state().watch.close();
+        state().has_thread = false;
         return nullptr;
       }
-      may_sleep = state.others.empty();
-      all_at_intervals = !state.watch.is_open();
+      may_sleep = state().others.empty();
+      all_at_intervals = !state().watch.is_open();
     }
     constexpr std::size_t at_once = 64;
     void* found[at_once];
@@ -147,13 +149,13 @@ THRUM_OUT_OF_LINE void* detached_children::serve(void*) noexcept {
     if (all_at_intervals) {
       os::sleep_ns(std::int64_t{interval_ms} * 1'000'000);
     } else {
-      n = state.watch.sleep(found, at_once, may_sleep ? -1 : interval_ms);
+      n = state().watch.sleep(found, at_once, may_sleep ? -1 : interval_ms);
     }
-    const std::lock_guard guard(state.lock);
+    const std::lock_guard guard(state().lock);
     for (std::size_t i = 0; i != n; ++i) {
       look_at_locked(*static_cast<child_process*>(found[i]));
     }
-    for (child_process* one = state.others.front(); one != nullptr;) {
+    for (child_process* one = state().others.front(); one != nullptr;) {
       child_process* const next = base::intrusive_list<child_process>::next(*one);
       look_at_locked(*one);
       one = next;
@@ -162,27 +164,27 @@ THRUM_OUT_OF_LINE void* detached_children::serve(void*) noexcept {
 }
 
 THRUM_OUT_OF_LINE void detached_children::look_at_locked(child_process& one) noexcept {
-  ++state.looks;
+  ++state().looks;
   exit_status ignored;
   const bool ended = one.reap(ignored) != std::errc::resource_unavailable_try_again;
   if (one.is_watched_) {
     // It has ended; if it cannot be reaped yet, the watch would tell of it without end.
-    state.watch.remove(one.pidfd_);
-    state.watched.remove(one);
+    state().watch.remove(one.pidfd_);
+    state().watched.remove(one);
     one.is_watched_ = false;
-    state.others.push_back(one);
+    state().others.push_back(one);
   }
   if (ended) {
-    state.others.remove(one);
-    --state.count;
+    state().others.remove(one);
+    --state().count;
     delete &one;
   }
 }
 
 THRUM_OUT_OF_LINE void detached_children::forget() noexcept {
-  state.watch.close();
-  std::construct_at(&state);
-  state.is_hooked = true;
+  state().watch.close();
+  std::construct_at(&state());
+  state().is_hooked = true;
   os::passive_threads.set(0);
 }
 

@@ -42,9 +42,9 @@ class endpoint_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "endpoint"; }
 
-  std::string message(int value) const override;
+  THRUM_OUT_OF_LINE std::string message(int value) const override;
 
-  std::error_condition default_error_condition(int value) const noexcept override;
+  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of endpoint_error, called "endpoint".
@@ -80,7 +80,7 @@ class resolver_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "resolver"; }
   std::string message(int value) const override { return ::gai_strerror(value); }
-  std::error_condition default_error_condition(int value) const noexcept override;
+  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of resolve_error, called "resolver"; messages are those of gai_strerror().

@@ -44,8 +44,8 @@ class tls_category_type final : public std::error_category {
   static constexpr int verification = 0x1000;
 
   const char* name() const noexcept override { return "tls"; }
-  std::string message(int value) const override;
-  std::error_condition default_error_condition(int value) const noexcept override;
+  THRUM_OUT_OF_LINE std::string message(int value) const override;
+  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of errors of TLS, called "tls".

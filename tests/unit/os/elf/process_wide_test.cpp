@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace {
 
@@ -29,7 +30,31 @@ std::uintptr_t address_of() {
   return reinterpret_cast<std::uintptr_t>(&thrum::os::process_wide<T>::get());
 }
 
+constinit int early_ones = 0;
+
+/// Counts how often it is made.
+struct early {
+  static constexpr std::string_view process_name = "elf_test::early";
+  constexpr early() noexcept {
+    if (!std::is_constant_evaluated()) {
+      ++early_ones;
+    }
+  }
+  int value = 7;
+};
+
+const int early_ones_at_first = early_ones;  // as the first variable of this file is initialised
+
 }  // namespace
+
+TEST_CASE("what is process-wide is made while the program is loaded, before variables are") {
+  CHECK(early_ones == 1);
+  CHECK(thrum::os::process_wide<early>::get().value == 7);
+  CHECK(early_ones == 1);
+  if (THRUM_HAS_AT_LOAD) {
+    CHECK(early_ones_at_first == 1);
+  }
+}
 
 TEST_CASE("process-wide memory begins as zeroes, is aligned, and overlaps nothing else") {
   using first = kept<0, 100>;

@@ -24,8 +24,8 @@
 //   and of the directory itself never changes.
 //
 // When
-//   While the object is loaded: each use of process_wide<T> makes one of the object's initialisers
-//   look it up. So no thread waits for the loader's lock later, while it might hold a lock
+//   While the object is loaded: each use of process_wide<T> that is compiled makes the loader
+//   look it up (THRUM_AT_LOAD). So no thread waits for the loader's lock later, while it might hold a lock
 //   of the scheduler. What runs before that initialiser looks it up by itself.
 //
 // Unloading
@@ -52,7 +52,6 @@
 #include <cstdint>
 #include <new>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -90,7 +89,9 @@ template <class T>
 class process_wide {
  public:
   static T& get() noexcept {
+#if !THRUM_HAS_AT_LOAD
     static_cast<void>(&looked_up);  // makes it exist
+#endif
     // [pw.own <] acquire: the object.
     T* const known = own.load(acquire);
     return known != nullptr ? *known : look_up();
@@ -99,7 +100,14 @@ class process_wide {
  private:
   static_assert(alignof(T) <= 64);
 
+  THRUM_CALLED_AT_LOAD static void look_up_early() noexcept {
+    if (own.load(acquire) == nullptr) {  // [pw.own <] acquire: the object.
+      look_up();
+    }
+  }
+
   THRUM_COLD static T& look_up() noexcept {
+    THRUM_AT_LOAD(&look_up_early);
     auto* const found = static_cast<T*>(find_process_wide(
         T::process_name, sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));
 #if THRUM_ASAN
@@ -110,7 +118,9 @@ class process_wide {
   }
 
   static inline constinit std::atomic<T*> own{nullptr};
+#if !THRUM_HAS_AT_LOAD
   static inline const bool looked_up = (look_up(), true);
+#endif
 };
 
 /// The function of whichever shared object was the first to bring one: a handler that each of them
@@ -123,23 +133,12 @@ Function* first_in_process(std::atomic<Function*>& first,
   return first.compare_exchange_strong(known, own, relaxed, relaxed) ? own : known;
 }
 
-/// The category of errors of the first object that was loaded.
-struct first_error_category {
-  static constexpr std::string_view process_name = "base::error_category";
-  std::atomic<const std::error_category*> category{nullptr};
-};
-
-[[gnu::cold]] void join_error_categories() noexcept;
-
-inline const bool are_error_categories_joined = (join_error_categories(), true);
-
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/os/memory.hpp>
-#include <thrum/errc.hpp>
 
 #include <cstring>
 #include <utility>
@@ -328,17 +327,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
         "limit");
   }
   return own.object;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
-  auto& known = process_wide<first_error_category>::get().category;
-  const std::error_category* first = nullptr;
-  const std::error_category* const own = &error_category();
-  // [errc.one <>] acq_rel: the category itself; acquire: another object's
-  if (known.compare_exchange_strong(first, own, acq_rel, acquire)) {
-    first = own;
-  }
-  base::error_category_of_process.store(first, release);  // [errc.one >] release: to error_category
 }
 
 }}}  // namespace thrum::THRUM_ABI::os

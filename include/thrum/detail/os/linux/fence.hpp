@@ -40,7 +40,8 @@ fence_kind prepare_heavy_fence() noexcept;
 
 /// In each shared object that holds the library, as it is loaded: all of them must agree, and a
 /// runtime may be made by another one.
-inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
+THRUM_CALLED_AT_LOAD inline void prepare_fence_early() noexcept { prepare_heavy_fence(); }
+THRUM_ELSE_AT_START(prepare_fence_early);
 
 /// The frequent side: between its store and its load. Costs nothing where membarrier works.
 /// May be called from a signal handler.
@@ -91,6 +92,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
+  THRUM_AT_LOAD(&prepare_fence_early);
   full_fence();
   if (membarrier_works.get()) {
     if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {

@@ -60,15 +60,12 @@ THRUM_NOINLINE inline machine* find_current_m() noexcept {
 
 #else
 
-/// Asks to be told.
-struct told_of_current_m {
-  told_of_current_m() noexcept {
-    // [cm.tell >] release: pairs with set_current_m.
-    os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
-  }
-  static const told_of_current_m asked;
-};
-inline const told_of_current_m told_of_current_m::asked;
+/// Asks each M to tell this executable when it starts.
+THRUM_CALLED_AT_LOAD inline void ask_to_be_told() noexcept {
+  // [cm.tell >] release: pairs with set_current_m.
+  os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
+}
+THRUM_ELSE_AT_START(ask_to_be_told);
 
 #endif
 
@@ -84,7 +81,7 @@ THRUM_NOINLINE inline machine* current_m() noexcept {
   return m;
 #else
   if constexpr (traits::is_process_wide) {
-    static_cast<void>(&told_of_current_m::asked);  // makes it exist
+    THRUM_AT_LOAD(&ask_to_be_told);
   }
   return current_slot::value;
 #endif
@@ -95,7 +92,7 @@ inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();
     known.key.set(m);
-    // [cm.tell <] acquire: pairs with told_of_current_m.
+    // [cm.tell <] acquire: pairs with ask_to_be_told.
     if (auto* const tell = known.tell_executable.load(acquire)) {
       tell(m);
     }
