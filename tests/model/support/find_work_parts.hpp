@@ -155,7 +155,7 @@ class one_place_queue {
     return g == nullptr && with_runnext ? take_runnext() : g;
   }
   bool empty() const { return ring_.load(acquire) == nullptr && peek_runnext() == nullptr; }
-  std::size_t ring_size() const { return 0; }
+  std::uint32_t ring_size() const { return 0; }
   batch drain() {
     batch all;
     if (goroutine* const g = pop()) {
