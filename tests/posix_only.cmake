@@ -27,6 +27,7 @@ leave_out(unit/macros_of_others_test "macros of others' headers, which those of 
 leave_out(opt_in/shared_objects_test "shared objects of ELF; a DLL: backends/windows_library.cpp")
 leave_out(debuggers/gdb_test "gdb knows none of these processes")
 leave_out(opt_in/mutex_watch_test "a loader that lets functions of the C library be replaced")
+leave_out(opt_in/interpose_test "calls of the C library of Linux")
 leave_out(opt_in/trace_pc_test "a program with another compiler's instrumentation")
 leave_out(debuggers/valgrind_test "valgrind")
 leave_out(unit/host_programs_test "fork, and a deadlock that is not reported where the system starts threads of its own")
