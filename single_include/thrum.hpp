@@ -123,6 +123,7 @@
 //   THRUM_CHECKS=1   asserts the invariants
 //   THRUM_SEPARATE=1 in every source file: the implementation is in one that includes
 //                    <thrum/implementation.hpp>, and not in each that includes a header
+//   THRUM_TRACE=1    in every source file: the scheduler records what it does, for <thrum/trace.hpp>
 //   THRUM_KEEP_ERRNO leaves the C library's errno as it is: see errno.hpp
 //   THRUM_NO_CFI     with clang and -fno-asynchronous-unwind-tables, where it otherwise rejects the
 //                    call-frame information of the context switch
@@ -327,6 +328,11 @@ loongarch64 (lp64d)"
 #define THRUM_CHECKS 0
 #endif
 
+// Whether the scheduler records what it does, for <thrum/trace.hpp>; off unless asked for.
+#if !defined(THRUM_TRACE)
+#define THRUM_TRACE 0
+#endif
+
 // Whether this is compiled for a shared object, or for whatever comes: not for an executable alone.
 #if defined(__PIC__) && !defined(__PIE__)
 #define THRUM_SHARED_OBJECT 1
@@ -352,6 +358,11 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_CHECKS
 #endif
+#if THRUM_TRACE
+#define THRUM_ABI_TRACE _trace
+#else
+#define THRUM_ABI_TRACE
+#endif
 /// The suffix of a build with traits of its own (sched/core/traits.hpp). Two builds with different
 /// traits in one program need different suffixes.
 #ifdef THRUM_TRAITS_HEADER
@@ -374,14 +385,16 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_LIBRARY
 #endif
-#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits) \
-  v##major##_##minor##exceptions##sanitizer##checks##system##library##traits
-#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, system, library, traits) \
-  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, system, library, traits)
-#define THRUM_ABI                                                                              \
-  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,             \
-                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_SYSTEM, THRUM_ABI_LIBRARY, \
-                   THRUM_ABI_TRAITS)
+#define THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, trace, system, library, \
+                       traits)                                                              \
+  v##major##_##minor##exceptions##sanitizer##checks##trace##system##library##traits
+#define THRUM_ABI_EXPAND(major, minor, exceptions, sanitizer, checks, trace, system, library, \
+                         traits)                                                              \
+  THRUM_ABI_JOIN(major, minor, exceptions, sanitizer, checks, trace, system, library, traits)
+#define THRUM_ABI                                                                            \
+  THRUM_ABI_EXPAND(THRUM_VERSION_MAJOR, THRUM_VERSION_MINOR, THRUM_ABI_EXCEPTIONS,           \
+                   THRUM_ABI_SANITIZER, THRUM_ABI_CHECKS, THRUM_ABI_TRACE, THRUM_ABI_SYSTEM, \
+                   THRUM_ABI_LIBRARY, THRUM_ABI_TRAITS)
 
 #define THRUM_TEXT_OF(value) #value
 #define THRUM_TEXT_OF_VALUE(value) THRUM_TEXT_OF(value)
@@ -428,6 +441,38 @@ loongarch64 (lp64d)"
 #define THRUM_NOINLINE [[gnu::noinline]]
 #define THRUM_COLD [[gnu::noinline, gnu::cold]]
 #define THRUM_INLINE [[gnu::always_inline]] inline
+
+// THRUM_AT_LOAD(&f), in a function that is not inlined: the loader calls f before it initialises variables, if
+// that function is emitted. An inline variable's initialiser would be emitted by each file that includes the
+// header. f is void() noexcept, THRUM_CALLED_AT_LOAD stands before it, and a second call does nothing. Other
+// processors have such a variable instead, THRUM_ELSE_AT_START(f), as their compilers take no address for an
+// operand that is a constant.
+#if THRUM_OS_ELF && defined(__x86_64__) && defined(__LP64__) && \
+    (defined(__code_model_small__) || !defined(__PIC__))
+#define THRUM_HAS_AT_LOAD 1
+#define THRUM_AT_LOAD_OPERAND "i"
+#elif THRUM_OS_ELF && defined(__aarch64__) && defined(__LP64__)
+#define THRUM_HAS_AT_LOAD 1
+#define THRUM_AT_LOAD_OPERAND "S"
+#else
+#define THRUM_HAS_AT_LOAD 0
+#endif
+#if THRUM_HAS_AT_LOAD
+#define THRUM_CALLED_AT_LOAD [[gnu::visibility("hidden")]]
+#define THRUM_AT_LOAD(function)                              \
+  asm volatile(                                              \
+      ".pushsection .init_array.00150,\"aw\",%%init_array\n" \
+      ".balign 8\n"                                          \
+      ".quad %c0\n"                                          \
+      ".popsection"                                          \
+      :                                                      \
+      : THRUM_AT_LOAD_OPERAND(function))
+#define THRUM_ELSE_AT_START(function) static_assert(true)
+#else
+#define THRUM_CALLED_AT_LOAD
+#define THRUM_AT_LOAD(function) static_cast<void>(function)
+#define THRUM_ELSE_AT_START(function) inline const bool is_called_##function = (function(), true)
+#endif
 
 // A function whose plain accesses ThreadSanitizer must not look at. gcc leaves out its atomics too,
 // so such a function must not be the side of a pairing that another, instrumented function relies
@@ -904,6 +949,15 @@ void write_error(std::string_view text) noexcept;
 /// Prints "fatal error: thrum: MESSAGE" and aborts. May be called from anywhere, also from a signal
 /// handler.
 [[noreturn]] [[gnu::cold]] void fatal(std::string_view what) noexcept;
+
+/// Aborts after a report: a report of the crash is not added to it.
+[[noreturn]] [[gnu::cold]] void abort_reported() noexcept;
+
+/// Whether abort_reported was called, or note_reported.
+bool is_end_reported() noexcept;
+
+/// A report has said why the program is about to end.
+void note_reported() noexcept;
 
 /// Reports an invariant that does not hold.
 [[noreturn]] [[gnu::cold]] void invariant_failed(std::string_view name,
@@ -1431,162 +1485,6 @@ THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
 
 #endif  // THRUM_DETAIL_OS_EXCEPTION_STATE_HPP
 
-// ---- thrum/detail/os/exit.hpp ----
-//
-// Chooses the operating system, for the end of the process.
-#ifndef THRUM_DETAIL_OS_EXIT_HPP
-#define THRUM_DETAIL_OS_EXIT_HPP
-
-#if THRUM_OS_POSIX
-// ---- thrum/detail/os/posix/exit.hpp ----
-//
-// The end of the process, and its doubling, on systems with fork.
-//
-// What exit() does in a program with goroutines
-//   EX1  It does all that it does in any C++ program, in its order, on the thread that called it:
-//        destructors of that thread's thread-local objects, functions of atexit, destructors of
-//        static objects (which flush std::cout), then the C library flushes its streams. Nothing is
-//        left out, and the status is kept.
-//   EX2  Before that, right after the thread-local objects, goroutines are made to stand still:
-//        those of the runtime that the caller belongs to, and those under run(). A goroutine
-//        that comes to an operation of the library stops there; one that computes is stopped by a
-//        signal; one in a call that blocks stops when that returns. So none of them uses what is
-//        being destroyed. Their own stacks are not unwound.
-//   EX3  It does not wait for a call that blocks: a goroutine that reads standard input does not
-//        hold it up. One that computes and cannot be interrupted does, for a second at most.
-//   EX4  A goroutine that stands still may hold a lock, or be waited for by a handler. So when the
-//        thread that exits has waited for a tenth of a second for anything but the time, or has
-//        done next to nothing for two seconds, all others go on, as threads do under exit().
-//   EX5  Inside a handler or a destructor a goroutine counts as its thread, as inside blocking().
-//        A runtime object that is destroyed there stops as ever; only if it is the one whose
-//        goroutine called exit(), it is left as it is.
-//   EX6  A goroutine that calls exit() while another one does waits for the end of the process.
-//   EX7  In a child process after fork, where the threads of the runtime are not, exit() flushes
-//        standard output and ends the process.
-// See sched/life/process_exit.hpp for how they are stopped. std::quick_exit, _Exit and abort are as
-// ever.
-//
-// How it comes first: exit() calls what was registered in reverse order, and first of all the
-// destructors of the calling thread's thread-local objects; from there the hook is registered once
-// more, so that it comes before everything that was registered meanwhile. A thread that has never
-// started a runtime and belongs to none has no such object: if it calls exit(), what was registered
-// after the first runtime is called before goroutines stand still.
-//
-// With glibc all of this. With musl, which destroys no thread-local objects for exit() and does not
-// report the status:
-//   what was registered, or made, after the first runtime comes before goroutines stand still (EX2);
-//   so a goroutine may not call exit() where its runtime is a static object (EX5);
-//   a thread that is inside a read of standard input by the C library's streams is waited for (EX3);
-//   if two threads call exit(), either may end the process (EX6);
-//   exit() goes on in a forked child as in any program, and destroys static objects (EX7).
-//
-// Rejected: to flush and to end the process at once, as Go does. It loses what std::cout holds,
-// what a profiler writes at exit, and the mode of the terminal.
-#ifndef THRUM_DETAIL_OS_POSIX_EXIT_HPP
-#define THRUM_DETAIL_OS_POSIX_EXIT_HPP
-
-#if THRUM_OS_POSIX
-
-#include <climits>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Ends the process with that status, without destructors of static objects, which other threads
-/// may be using. What was written to standard output is not lost, unless a thread holds its lock.
-[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
-
-/// The status that the hook gets where the C library does not report it.
-inline constexpr int unknown_exit_status = INT_MIN;
-
-/// Called by exit(), with its status; may be called several times.
-using exit_hook = void (*)(int status) noexcept;
-
-void register_exit_hook(exit_hook hook) noexcept;
-
-/// exit() does not wait for a thread that is inside a read of standard input: the C library, since
-/// glibc 2.38, takes the lock of each stream before it looks whether there is anything to write.
-void let_exit_pass_standard_input() noexcept;
-
-/// Brings the hook to the front when the calling thread calls exit().
-class exit_watch {
- public:
-  ~exit_watch();
-  void watch(exit_hook hook) noexcept { hook_ = hook; }
-  void forget() noexcept { hook_ = nullptr; }
-
- private:
-  exit_hook hook_ = nullptr;
-};
-
-THRUM_NOINLINE inline exit_watch& this_threads_exit_watch() noexcept {
-  asm volatile("");
-  static thread_local exit_watch watch;
-  return watch;
-}
-
-/// Calls f() in the child after each fork.
-THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_EXIT_HPP
-
-#elif THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/exit.hpp ----
-//
-// The end of the process.
-//
-// os/posix/exit.hpp says what exit() does in a program with goroutines, for all systems. Here, as
-// with musl there, atexit calls the hook, without a status, and nothing brings it to the front:
-// what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
-// own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
-// before it destroys them, at the end of each thread.
-#ifndef THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
-#define THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <climits>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Ends the process with that status, without destructors of static objects, which other threads
-/// may be using. What was written to standard output is not lost, unless a thread holds its lock for a
-/// tenth of a second.
-[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
-
-/// The status that the hook gets: the C library does not report it.
-inline constexpr int unknown_exit_status = INT_MIN;
-
-/// Called by exit(); may be called several times.
-using exit_hook = void (*)(int status) noexcept;
-
-void register_exit_hook(exit_hook hook) noexcept;
-
-/// Nothing to do: exit() does not wait for a thread that reads.
-inline void let_exit_pass_standard_input() noexcept {}
-
-/// Nothing brings the hook to the front.
-struct exit_watch {
-  static constexpr void watch(exit_hook) noexcept {}
-  static constexpr void forget() noexcept {}
-};
-
-constexpr exit_watch this_threads_exit_watch() noexcept { return {}; }
-
-/// Nothing to do: the system has no fork.
-inline void call_after_fork(void (*)()) noexcept {}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
-
-#endif
-
-#endif  // THRUM_DETAIL_OS_EXIT_HPP
-
 // ---- thrum/detail/os/io_parts.hpp ----
 //
 // Chooses the operating system, for descriptors: files, sockets, pipes and processes. With
@@ -1595,34 +1493,12 @@ inline void call_after_fork(void (*)()) noexcept {}
 #define THRUM_DETAIL_OS_IO_PARTS_HPP
 
 #if THRUM_OS_POSIX
-// ---- thrum/detail/os/posix/child_pipe.hpp ----
+// ---- thrum/detail/os/handle.hpp ----
 //
-// Pipes, and those of which a child gets one end. Each system has its way to make one.
-#ifndef THRUM_DETAIL_OS_POSIX_CHILD_PIPE_HPP
-#define THRUM_DETAIL_OS_POSIX_CHILD_PIPE_HPP
-
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/os/posix/descriptor.hpp ----
-//
-// Descriptors: the calls that every kind of them shares.
-//
-// No call is repeated here after a signal: that is for the caller, which knows its deadline. None
-// of them is inlined, because each reads errno: see os/error_number.hpp.
-#ifndef THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
-#define THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
-
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/os/posix/handle.hpp ----
-//
-// What the system knows an open descriptor by: here the smallest number that was free.
-//
-// Elsewhere it is an address that looks like any other, and none is not -1. So the floors above
-// compare one with no_handle only, take it out of a result by handle_of(), and ask for number_of()
-// where they have a table.
-#ifndef THRUM_DETAIL_OS_POSIX_HANDLE_HPP
-#define THRUM_DETAIL_OS_POSIX_HANDLE_HPP
+// What the system knows an open descriptor by. Apart from the rest of the layer, for a poller that is
+// compiled alone.
+#ifndef THRUM_DETAIL_OS_HANDLE_HPP
+#define THRUM_DETAIL_OS_HANDLE_HPP
 
 #if THRUM_OS_POSIX
 
@@ -1708,8 +1584,47 @@ constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_HANDLE_HPP
+#elif THRUM_OS_WINDOWS
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using handle = std::uintptr_t;
+
+inline constexpr handle no_handle = UINTPTR_MAX;
+
+/// Whether it can be one at all: no_handle and zero, with which some calls say that there is none, are
+/// not.
+constexpr bool is_handle(handle h) noexcept { return h != no_handle && h != 0; }
+
+/// As the system's calls take it.
+inline void* native(handle h) noexcept { return reinterpret_cast<void*>(h); }
+
+/// The one that a call has returned.
+constexpr handle handle_of(io_result result) noexcept { return static_cast<handle>(result); }
+
+/// Small, and another one for each that is open: the system counts in steps of four.
+constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h >> 2); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+#endif  // THRUM_DETAIL_OS_HANDLE_HPP
+
+// ---- thrum/detail/os/posix/descriptor.hpp ----
+//
+// Descriptors: the calls that every kind of them shares.
+//
+// No call is repeated here after a signal: that is for the caller, which knows its deadline. None
+// of them is inlined, because each reads errno: see os/error_number.hpp.
+//
+// Pipes, and those of which a child gets one end. Each system has its way to make one.
+#ifndef THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
+#define THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
+
+#if THRUM_OS_POSIX
 
 #include <cstddef>
 
@@ -1735,13 +1650,6 @@ io_result set_nonblocking(handle fd, bool on) noexcept;
 /// 1, 0 after the time, or an errno value below zero: -EBADF if it is none.
 io_result wait_for(handle fd, bool to_write, int timeout_ms) noexcept;
 
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
 /// The end to read from, then the one to write to: non-blocking, closed by exec.
 io_result open_pipe(handle (&fds)[2]) noexcept;
 
@@ -1756,8 +1664,8 @@ inline io_result open_pipe_to_child(handle (&fds)[2], bool child_reads) noexcept
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_CHILD_PIPE_HPP
+#endif
+#endif  // THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
 
 // ---- thrum/detail/os/posix/directory.hpp ----
 //
@@ -2025,6 +1933,66 @@ io_result remove_tree(const char* path) noexcept;
 
 #if THRUM_OS_POSIX
 
+// ---- thrum/detail/os/answers.hpp ----
+//
+// What a system's layer answers when the floors above ask it what it is able to do, or what it sees,
+// which is the same for all systems: threads, fences, changes of files, figures of TCP.
+#ifndef THRUM_DETAIL_OS_ANSWERS_HPP
+#define THRUM_DETAIL_OS_ANSWERS_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What another thread does at this moment.
+enum class thread_look : std::uint8_t {
+  computes,   ///< runs, or waits for a CPU
+  in_system,  ///< sleeps in a call of the system; or there is no such thread any more
+  in_fault,   ///< waits for memory that it touched: in no call; few systems tell it from in_system
+  unknown     ///< the system does not say
+};
+
+/// Which side pays for an asymmetric fence.
+enum class fence_kind : std::uint8_t {
+  free_light_side,  ///< the heavy side, with one call for all threads; the light one is free
+  on_both_sides,    ///< both: each is a full fence
+  of_each_thread    ///< the heavy side, with a call for each thread; the light one is free
+};
+
+/// What has happened to something that is watched, or in it. One of the first claims is true.
+struct file_change_seen {
+  int number = 0;  // of the watch
+  bool is_created = false;
+  bool is_removed = false;
+  bool is_modified = false;
+  bool has_attributes = false;  // permissions, owner, times have changed
+  bool is_lost = false;         // changes came faster than they were read
+  bool is_last = false;         // the watch has ended
+  bool is_moved =
+      false;  // the watched thing itself: the system goes on watching it, as something else
+  bool is_directory = false;  // that it has happened to
+  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
+};
+
+/// What the system knows of a TCP connection.
+struct tcp_numbers {
+  std::uint32_t rtt_us = 0;
+  std::uint32_t rtt_variance_us = 0;
+  std::uint32_t least_rtt_us = 0;
+  std::uint32_t timeout_us = 0;
+  std::uint32_t window = 0;     // of congestion, in segments
+  std::uint32_t threshold = 0;  // of slow start, in segments
+  std::uint32_t segment_size = 0;
+  std::uint32_t unacknowledged = 0;
+  std::uint32_t lost = 0;
+  std::uint32_t retransmits = 0;  // of all time
+  std::uint32_t retries = 0;      // of what is on its way now
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_DETAIL_OS_ANSWERS_HPP
+
 // ---- thrum/detail/os/socket_types.hpp ----
 //
 // Chooses the system's headers for addresses and sockets: sockaddr and its kinds, addrinfo, the
@@ -2047,35 +2015,6 @@ io_result remove_tree(const char* path) noexcept;
 #endif
 
 #endif  // THRUM_DETAIL_OS_SOCKET_TYPES_HPP
-
-// ---- thrum/detail/os/tcp_numbers.hpp ----
-//
-// The figures of a TCP connection, for every system; those that one does not tell are 0.
-#ifndef THRUM_DETAIL_OS_TCP_NUMBERS_HPP
-#define THRUM_DETAIL_OS_TCP_NUMBERS_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What the system knows of a TCP connection.
-struct tcp_numbers {
-  std::uint32_t rtt_us = 0;
-  std::uint32_t rtt_variance_us = 0;
-  std::uint32_t least_rtt_us = 0;
-  std::uint32_t timeout_us = 0;
-  std::uint32_t window = 0;     // of congestion, in segments
-  std::uint32_t threshold = 0;  // of slow start, in segments
-  std::uint32_t segment_size = 0;
-  std::uint32_t unacknowledged = 0;
-  std::uint32_t lost = 0;
-  std::uint32_t retransmits = 0;  // of all time
-  std::uint32_t retries = 0;      // of what is on its way now
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
 
 #include <cstddef>
 
@@ -2172,21 +2111,33 @@ io_result resolver_cause(int returned) noexcept;
 #endif
 
 #if THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/child_watch.hpp ----
+// ---- thrum/detail/os/handle.hpp ----
 //
-// child_watch: one thread sleeps at a port until any of many children has ended.
-#ifndef THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
-#define THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
+// What the system knows an open descriptor by. Apart from the rest of the layer, for a poller that is
+// compiled alone.
+#ifndef THRUM_DETAIL_OS_HANDLE_HPP
+#define THRUM_DETAIL_OS_HANDLE_HPP
 
-#if THRUM_OS_WINDOWS
+#if THRUM_OS_POSIX
 
-// ---- thrum/detail/os/windows/handle.hpp ----
-//
-// What the system knows an open file, socket or other object by: a word of its own choice.
-#ifndef THRUM_DETAIL_OS_WINDOWS_HANDLE_HPP
-#define THRUM_DETAIL_OS_WINDOWS_HANDLE_HPP
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-#if THRUM_OS_WINDOWS
+using handle = int;
+
+inline constexpr handle no_handle = -1;
+
+/// Whether it can be one at all: no_handle, and what else cannot stand for a descriptor, is not.
+constexpr bool is_handle(handle h) noexcept { return h >= 0; }
+
+/// The one that a call has returned, from 0 on.
+constexpr handle handle_of(io_result result) noexcept { return static_cast<handle>(result); }
+
+/// Small, and another one for each that is open.
+constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#elif THRUM_OS_WINDOWS
 
 // ---- thrum/detail/os/windows/result.hpp ----
 //
@@ -2273,8 +2224,17 @@ constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_HANDLE_HPP
+#endif
+
+#endif  // THRUM_DETAIL_OS_HANDLE_HPP
+
+// ---- thrum/detail/os/windows/child_watch.hpp ----
+//
+// child_watch: one thread sleeps at a port until any of many children has ended.
+#ifndef THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
+#define THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
+
+#if THRUM_OS_WINDOWS
 
 #include <cstddef>
 
@@ -2625,13 +2585,31 @@ io_result give_rights(handle fd, const char* like, const file_status& status) no
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/detail/os/file_changes.hpp ----
+// ---- thrum/detail/os/answers.hpp ----
 //
-// What all systems say of changes of files.
-#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
-#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
+// What a system's layer answers when the floors above ask it what it is able to do, or what it sees,
+// which is the same for all systems: threads, fences, changes of files, figures of TCP.
+#ifndef THRUM_DETAIL_OS_ANSWERS_HPP
+#define THRUM_DETAIL_OS_ANSWERS_HPP
+
+#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What another thread does at this moment.
+enum class thread_look : std::uint8_t {
+  computes,   ///< runs, or waits for a CPU
+  in_system,  ///< sleeps in a call of the system; or there is no such thread any more
+  in_fault,   ///< waits for memory that it touched: in no call; few systems tell it from in_system
+  unknown     ///< the system does not say
+};
+
+/// Which side pays for an asymmetric fence.
+enum class fence_kind : std::uint8_t {
+  free_light_side,  ///< the heavy side, with one call for all threads; the light one is free
+  on_both_sides,    ///< both: each is a full fence
+  of_each_thread    ///< the heavy side, with a call for each thread; the light one is free
+};
 
 /// What has happened to something that is watched, or in it. One of the first claims is true.
 struct file_change_seen {
@@ -2648,9 +2626,24 @@ struct file_change_seen {
   const char* name = "";      // in the directory that is watched; empty: the watched thing itself
 };
 
+/// What the system knows of a TCP connection.
+struct tcp_numbers {
+  std::uint32_t rtt_us = 0;
+  std::uint32_t rtt_variance_us = 0;
+  std::uint32_t least_rtt_us = 0;
+  std::uint32_t timeout_us = 0;
+  std::uint32_t window = 0;     // of congestion, in segments
+  std::uint32_t threshold = 0;  // of slow start, in segments
+  std::uint32_t segment_size = 0;
+  std::uint32_t unacknowledged = 0;
+  std::uint32_t lost = 0;
+  std::uint32_t retransmits = 0;  // of all time
+  std::uint32_t retries = 0;      // of what is on its way now
+};
+
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
+#endif  // THRUM_DETAIL_OS_ANSWERS_HPP
 
 #include <cstddef>
 
@@ -2910,8 +2903,16 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 
 #if THRUM_OS_WINDOWS
 
+// ---- thrum/detail/os/windows/spawn.hpp ----
+//
+// What a child is to be, and what the system is given to start it: its command line and environment in 16-bit
+// text, and the three handles that it inherits. For process.hpp alone.
+#ifndef THRUM_DETAIL_OS_WINDOWS_SPAWN_HPP
+#define THRUM_DETAIL_OS_WINDOWS_SPAWN_HPP
+
+#if THRUM_OS_WINDOWS
+
 #include <cstddef>
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -2930,6 +2931,16 @@ struct spawn_request {
   /// own, and the terminal is the session's, where opening it makes it so.
   const char* terminal = nullptr;
 };
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_SPAWN_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// False: the streams of a child are its own handles.
 constexpr bool is_replaced_before(handle, int) noexcept { return false; }
@@ -3010,40 +3021,83 @@ io_result remove_tree(const char* path) noexcept;
 // ---- thrum/detail/os/windows/socket.hpp ----
 //
 // Sockets on Windows: the calls of Winsock, with results as in result.hpp. Each new socket does not
-// block, can be waited for by a completion port, and is inherited by no child process.
+// block, can be waited for by a completion port, and is inherited by no child process. Their options and addresses are in socket_options.hpp.
 #ifndef THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP
 #define THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP
 
 #if THRUM_OS_WINDOWS
 
-// ---- thrum/detail/os/tcp_numbers.hpp ----
+// ---- thrum/detail/os/windows/socket_options.hpp ----
 //
-// The figures of a TCP connection, for every system; those that one does not tell are 0.
-#ifndef THRUM_DETAIL_OS_TCP_NUMBERS_HPP
-#define THRUM_DETAIL_OS_TCP_NUMBERS_HPP
+// Options of sockets on Windows, and what a socket says of itself: its addresses, its family.
+#ifndef THRUM_DETAIL_OS_WINDOWS_SOCKET_OPTIONS_HPP
+#define THRUM_DETAIL_OS_WINDOWS_SOCKET_OPTIONS_HPP
+
+#if THRUM_OS_WINDOWS
 
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// What the system knows of a TCP connection.
-struct tcp_numbers {
-  std::uint32_t rtt_us = 0;
-  std::uint32_t rtt_variance_us = 0;
-  std::uint32_t least_rtt_us = 0;
-  std::uint32_t timeout_us = 0;
-  std::uint32_t window = 0;     // of congestion, in segments
-  std::uint32_t threshold = 0;  // of slow start, in segments
-  std::uint32_t segment_size = 0;
-  std::uint32_t unacknowledged = 0;
-  std::uint32_t lost = 0;
-  std::uint32_t retransmits = 0;  // of all time
-  std::uint32_t retries = 0;      // of what is on its way now
+io_result set_option(handle fd, int level, int name, int value) noexcept;
+
+/// A listener may always have an address that a connection of a former one still has. What the option
+/// of that name does here, it lets others take the address; this forbids it.
+io_result reuse_address(handle fd) noexcept;
+/// There is no such thing.
+io_result reuse_port(handle fd) noexcept;
+
+/// Small pieces are sent at once, and not gathered. TCP.
+io_result set_no_delay(handle fd, bool on) noexcept;
+
+/// How a connection finds out that its peer is gone: after so many seconds of silence it asks, at
+/// intervals, so often. TCP.
+struct keep_alive_numbers {
+  int idle_s;
+  int interval_s;
+  int count;
 };
+
+/// Below zero: the first that the system has refused. The numbers count if it is on.
+io_result set_keep_alive(handle fd, bool on, const keep_alive_numbers& numbers) noexcept;
+
+/// Negative: off.
+io_result set_linger(handle fd, int seconds) noexcept;
+
+/// A listener takes data that comes with the connection itself, for at most so many of them. After
+/// listen().
+io_result set_fast_open(handle fd, int most) noexcept;
+
+/// Joins a group of receivers, or leaves it, on the network interface with that number; 0: the system
+/// chooses.
+io_result set_member(handle fd, bool joins, const ::sockaddr* group, ::socklen_t size,
+                     unsigned link) noexcept;
+
+/// How a socket of that family sends to groups: on which interface, how far, and whether this machine
+/// gets it, too.
+io_result set_multicast_link(handle fd, bool is_v6, unsigned link) noexcept;
+io_result set_multicast_hops(handle fd, bool is_v6, int hops) noexcept;
+io_result set_multicast_loop(handle fd, bool is_v6, bool on) noexcept;
+
+/// not_supported where the system does not say.
+io_result get_tcp_numbers(handle fd, tcp_numbers& numbers) noexcept;
+
+/// The value, which is not negative, or an error below zero.
+io_result get_option(handle fd, int level, int name) noexcept;
+
+/// The address at this end, or the one at the other.
+io_result socket_name(handle fd, bool peer, ::sockaddr* to, ::socklen_t& size) noexcept;
+
+/// The address family that the socket was made for.
+io_result socket_family(handle fd) noexcept;
+
+/// The number of a network interface by its name; 0: there is none of that name.
+unsigned interface_number(const char* name) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_SOCKET_OPTIONS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -3104,61 +3158,6 @@ inline constexpr int writing = SD_SEND;
 
 /// One of these two ends.
 io_result shut_down(handle fd, int what) noexcept;
-
-io_result set_option(handle fd, int level, int name, int value) noexcept;
-
-/// A listener may always have an address that a connection of a former one still has. What the option
-/// of that name does here, it lets others take the address; this forbids it.
-io_result reuse_address(handle fd) noexcept;
-/// There is no such thing.
-io_result reuse_port(handle fd) noexcept;
-
-/// Small pieces are sent at once, and not gathered. TCP.
-io_result set_no_delay(handle fd, bool on) noexcept;
-
-/// How a connection finds out that its peer is gone: after so many seconds of silence it asks, at
-/// intervals, so often. TCP.
-struct keep_alive_numbers {
-  int idle_s;
-  int interval_s;
-  int count;
-};
-
-/// Below zero: the first that the system has refused. The numbers count if it is on.
-io_result set_keep_alive(handle fd, bool on, const keep_alive_numbers& numbers) noexcept;
-
-/// Negative: off.
-io_result set_linger(handle fd, int seconds) noexcept;
-
-/// A listener takes data that comes with the connection itself, for at most so many of them. After
-/// listen().
-io_result set_fast_open(handle fd, int most) noexcept;
-
-/// Joins a group of receivers, or leaves it, on the network interface with that number; 0: the system
-/// chooses.
-io_result set_member(handle fd, bool joins, const ::sockaddr* group, ::socklen_t size,
-                     unsigned link) noexcept;
-
-/// How a socket of that family sends to groups: on which interface, how far, and whether this machine
-/// gets it, too.
-io_result set_multicast_link(handle fd, bool is_v6, unsigned link) noexcept;
-io_result set_multicast_hops(handle fd, bool is_v6, int hops) noexcept;
-io_result set_multicast_loop(handle fd, bool is_v6, bool on) noexcept;
-
-/// not_supported where the system does not say.
-io_result get_tcp_numbers(handle fd, tcp_numbers& numbers) noexcept;
-
-/// The value, which is not negative, or an error below zero.
-io_result get_option(handle fd, int level, int name) noexcept;
-
-/// The address at this end, or the one at the other.
-io_result socket_name(handle fd, bool peer, ::sockaddr* to, ::socklen_t& size) noexcept;
-
-/// The address family that the socket was made for.
-io_result socket_family(handle fd) noexcept;
-
-/// The number of a network interface by its name; 0: there is none of that name.
-unsigned interface_number(const char* name) noexcept;
 
 /// After getaddrinfo() has returned that: what it returns says all.
 inline io_result resolver_cause(int /*returned*/) noexcept { return 0; }
@@ -3244,33 +3243,6 @@ class child_watch {
 #define THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
 #if THRUM_POLLER_KQUEUE
-
-// ---- thrum/detail/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
-#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_moved =
-      false;  // the watched thing itself: the system goes on watching it, as something else
-  bool is_directory = false;  // that it has happened to
-  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
 
 // ---- thrum/detail/os/listing.hpp ----
 //
@@ -3458,33 +3430,6 @@ class vnode_watch {
 #endif  // THRUM_POLLER_KQUEUE
 #endif  // THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
-// ---- thrum/detail/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
-#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_moved =
-      false;  // the watched thing itself: the system goes on watching it, as something else
-  bool is_directory = false;  // that it has happened to
-  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
 #include <cstddef>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -3631,6 +3576,37 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 #endif  // THRUM_OS_BSD
 #endif  // THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
+// ---- thrum/detail/os/bsd/send_file.hpp ----
+//
+// Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
+// sent before it, and that counts.
+#ifndef THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
+#define THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
+
+#if THRUM_OS_BSD
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The system's own call: how much it has sent, also before an error.
+io_result send_some(handle fd, handle file, std::int64_t offset, std::size_t n,
+                    std::int64_t& sent) noexcept;
+
+/// Sends a file, from `offset` on, to a socket inside the kernel. A broken connection is an error,
+/// never a signal.
+io_result send_file(handle fd, handle file, std::int64_t offset, std::size_t n) noexcept;
+
+/// Whether that is refused for files of this kind: they must be read and sent.
+bool cannot_send_file(io_result sent) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+
+#endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
+
 // ---- thrum/detail/os/darwin/plain_write.hpp ----
 //
 // Writing to a pipe that has no reader any more, on macOS.
@@ -3742,47 +3718,6 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 
 #endif  // THRUM_OS_MACOS
 #endif  // THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
-
-// ---- thrum/detail/os/darwin/send_file.hpp ----
-//
-// The call of macOS that sends a file inside the system: see os/bsd/send_file.hpp.
-#ifndef THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP
-#define THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP
-
-#if THRUM_OS_MACOS
-
-// ---- thrum/detail/os/bsd/send_file.hpp ----
-//
-// Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
-// sent before it, and that counts.
-#ifndef THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-#define THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-
-#if THRUM_OS_BSD
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The system's own call: how much it has sent, also before an error.
-io_result send_some(handle fd, handle file, std::int64_t offset, std::size_t n,
-                    std::int64_t& sent) noexcept;
-
-/// Sends a file, from `offset` on, to a socket inside the kernel. A broken connection is an error,
-/// never a signal.
-io_result send_file(handle fd, handle file, std::int64_t offset, std::size_t n) noexcept;
-
-/// Whether that is refused for files of this kind: they must be read and sent.
-bool cannot_send_file(io_result sent) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP
 
 // ---- thrum/detail/os/posix/new_handles.hpp ----
 //
@@ -3964,33 +3899,6 @@ class child_watch {
 
 #if THRUM_POLLER_KQUEUE
 
-// ---- thrum/detail/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
-#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_moved =
-      false;  // the watched thing itself: the system goes on watching it, as something else
-  bool is_directory = false;  // that it has happened to
-  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
 // ---- thrum/detail/os/listing.hpp ----
 //
 // What has changed in a directory, found by two looks at it.
@@ -4177,33 +4085,6 @@ class vnode_watch {
 #endif  // THRUM_POLLER_KQUEUE
 #endif  // THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
-// ---- thrum/detail/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
-#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_moved =
-      false;  // the watched thing itself: the system goes on watching it, as something else
-  bool is_directory = false;  // that it has happened to
-  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
 #include <cstddef>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -4350,36 +4231,6 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 #endif  // THRUM_OS_BSD
 #endif  // THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
-// ---- thrum/detail/os/freebsd/new_handles.hpp ----
-//
-// Making sockets and pipes on FreeBSD: they do not block, and exec closes them.
-#ifndef THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
-#define THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
-
-#if THRUM_OS_FREEBSD
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-io_result open_socket(int domain, int type, int protocol) noexcept;
-
-/// Two connected sockets.
-io_result open_socket_pair(int type, handle (&fds)[2]) noexcept;
-
-io_result accept(handle fd) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
-
-// ---- thrum/detail/os/freebsd/send_file.hpp ----
-//
-// The call of FreeBSD that sends a file inside the system: see os/bsd/send_file.hpp.
-#ifndef THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP
-#define THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP
-
-#if THRUM_OS_FREEBSD
-
 // ---- thrum/detail/os/bsd/send_file.hpp ----
 //
 // Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
@@ -4408,10 +4259,30 @@ bool cannot_send_file(io_result sent) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
+
 #endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
 
+// ---- thrum/detail/os/freebsd/new_handles.hpp ----
+//
+// Making sockets and pipes on FreeBSD: they do not block, and exec closes them.
+#ifndef THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
+#define THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
+
+#if THRUM_OS_FREEBSD
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+io_result open_socket(int domain, int type, int protocol) noexcept;
+
+/// Two connected sockets.
+io_result open_socket_pair(int type, handle (&fds)[2]) noexcept;
+
+io_result accept(handle fd) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP
+#endif  // THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
 
 // ---- thrum/detail/os/posix/no_splice.hpp ----
 //
@@ -4675,6 +4546,55 @@ io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 #endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #elif THRUM_OS_PORTABLE
+// ---- thrum/detail/os/posix/absent.hpp ----
+//
+// What a system of which we ask no more than POSIX does not have: it does not watch children (their user
+// looks at them in intervals) or files, and sends no file inside of itself (it is read and sent).
+#ifndef THRUM_DETAIL_OS_POSIX_ABSENT_HPP
+#define THRUM_DETAIL_OS_POSIX_ABSENT_HPP
+
+#if THRUM_OS_LINUX && THRUM_OS_PORTABLE
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Is never open.
+class child_watch {
+ public:
+  constexpr child_watch() noexcept = default;
+
+  bool is_open() const noexcept { return false; }
+  io_result open() noexcept { return not_supported; }
+  void close() noexcept {}
+  io_result add(handle, void*) noexcept { return not_supported; }
+  void remove(handle) noexcept {}
+  void wake() noexcept {}
+  std::size_t sleep(void**, std::size_t, int) noexcept { return 0; }
+};
+
+struct file_watch {
+  static io_result open() noexcept { return not_supported; }
+  static io_result add(handle, const char*) noexcept { return not_supported; }
+  static io_result remove(handle, int) noexcept { return not_supported; }
+  static io_result read(handle, std::byte*, std::size_t) noexcept { return not_supported; }
+  static void close() noexcept {}
+};
+inline const std::byte* take_change(const std::byte* at, file_change_seen&) noexcept { return at; }
+
+inline io_result send_file(handle, handle, std::int64_t, std::size_t) noexcept {
+  return not_supported;
+}
+
+/// Whether that is refused for files of this kind.
+inline bool cannot_send_file(io_result sent) noexcept { return sent == not_supported; }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+#endif  // THRUM_DETAIL_OS_POSIX_ABSENT_HPP
+
 // ---- thrum/detail/os/posix/new_handles.hpp ----
 //
 // Making sockets and pipes where that takes one call for each property: that they do not block, that
@@ -4703,116 +4623,6 @@ io_result accept(handle fd) noexcept;
 
 #endif  // THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 #endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
-
-// ---- thrum/detail/os/posix/no_child_watch.hpp ----
-//
-// child_watch, where nothing but a number stands for a child: there is none, and its user looks at the
-// children in intervals.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
-
-#if THRUM_OS_LINUX && THRUM_OS_PORTABLE
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Is never open.
-class child_watch {
- public:
-  constexpr child_watch() noexcept = default;
-
-  bool is_open() const noexcept { return false; }
-  io_result open() noexcept { return not_supported; }
-  void close() noexcept {}
-  io_result add(handle, void*) noexcept { return not_supported; }
-  void remove(handle) noexcept {}
-  void wake() noexcept {}
-  std::size_t sleep(void**, std::size_t, int) noexcept { return 0; }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_NO_CHILD_WATCH_HPP
-
-// ---- thrum/detail/os/posix/no_file_watch.hpp ----
-//
-// Changes of files, where we do not ask the system for them.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_FILE_WATCH_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_FILE_WATCH_HPP
-
-#if THRUM_OS_PORTABLE && !THRUM_OS_BSD
-
-// ---- thrum/detail/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
-#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_moved =
-      false;  // the watched thing itself: the system goes on watching it, as something else
-  bool is_directory = false;  // that it has happened to
-  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-struct file_watch {
-  static io_result open() noexcept { return not_supported; }
-  static io_result add(handle, const char*) noexcept { return not_supported; }
-  static io_result remove(handle, int) noexcept { return not_supported; }
-  static io_result read(handle, std::byte*, std::size_t) noexcept { return not_supported; }
-  static void close() noexcept {}
-};
-inline const std::byte* take_change(const std::byte* at, file_change_seen&) noexcept { return at; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_PORTABLE && !THRUM_OS_BSD
-#endif
-
-// ---- thrum/detail/os/posix/no_send_file.hpp ----
-//
-// Sending a file inside the system, where no call does that: it is read and sent.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SEND_FILE_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SEND_FILE_HPP
-
-#if THRUM_OS_LINUX && THRUM_OS_PORTABLE
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-inline io_result send_file(handle, handle, std::int64_t, std::size_t) noexcept {
-  return not_supported;
-}
-
-/// Whether that is refused for files of this kind.
-inline bool cannot_send_file(io_result sent) noexcept { return sent == not_supported; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SEND_FILE_HPP
 
 // ---- thrum/detail/os/posix/no_splice.hpp ----
 //
@@ -5258,33 +5068,6 @@ class child_watch {
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
-// ---- thrum/detail/os/file_changes.hpp ----
-//
-// What all systems say of changes of files.
-#ifndef THRUM_DETAIL_OS_FILE_CHANGES_HPP
-#define THRUM_DETAIL_OS_FILE_CHANGES_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What has happened to something that is watched, or in it. One of the first claims is true.
-struct file_change_seen {
-  int number = 0;  // of the watch
-  bool is_created = false;
-  bool is_removed = false;
-  bool is_modified = false;
-  bool has_attributes = false;  // permissions, owner, times have changed
-  bool is_lost = false;         // changes came faster than they were read
-  bool is_last = false;         // the watch has ended
-  bool is_moved =
-      false;  // the watched thing itself: the system goes on watching it, as something else
-  bool is_directory = false;  // that it has happened to
-  const char* name = "";      // in the directory that is watched; empty: the watched thing itself
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
 #include <cstddef>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -5311,6 +5094,8 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 //
 // Sockets have MSG_NOSIGNAL; pipes have RWF_NOSIGNAL since Linux 6.18. Before, the thread blocks the
 // signal for the length of the call: see os/posix/broken_pipe.hpp.
+//
+// Moving bytes between a pipe and another descriptor without copying them, on Linux.
 #ifndef THRUM_DETAIL_OS_LINUX_PIPE_HPP
 #define THRUM_DETAIL_OS_LINUX_PIPE_HPP
 
@@ -5426,10 +5211,29 @@ io_result read_at_once(handle fd, void* to, std::size_t n) noexcept;
 /// cannot_tell.
 io_result write_at_once(handle fd, const void* from, std::size_t n) noexcept;
 
+/// Whether the system has it.
+inline constexpr bool has_splice = true;
+
+/// Moves at most n bytes into a pipe that has a reader, without waiting. would_block: there are none,
+/// or the pipe has no room. 0: the end.
+io_result splice_to_pipe(handle from, handle pipe, std::size_t n) noexcept;
+
+/// Moves at most n bytes out of a pipe, without waiting. would_block: there are none, or no room for
+/// them. A broken connection is an error, never a signal.
+io_result splice_from_pipe(handle pipe, handle to, std::size_t n) noexcept;
+
+/// Whether that is refused for such descriptors: their bytes must be read and written.
+constexpr bool cannot_splice(io_result moved) noexcept {
+  return moved == -EINVAL || moved == -ENOSYS || moved == -EOPNOTSUPP;
+}
+
+/// How much a pipe may hold, as far as the system allows: it stays as it is where it does not.
+void widen_pipe(handle either_end, std::size_t n) noexcept;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif
+#endif  // THRUM_DETAIL_OS_LINUX_PIPE_HPP
 
 // ---- thrum/detail/os/linux/process.hpp ----
 //
@@ -5650,43 +5454,6 @@ bool cannot_send_file(io_result sent) noexcept;
 #endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif  // THRUM_DETAIL_OS_LINUX_SOCKET_HPP
 
-// ---- thrum/detail/os/linux/splice.hpp ----
-//
-// Moving bytes between a pipe and another descriptor without copying them, on Linux.
-#ifndef THRUM_DETAIL_OS_LINUX_SPLICE_HPP
-#define THRUM_DETAIL_OS_LINUX_SPLICE_HPP
-
-#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-
-#include <cerrno>
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Whether the system has it.
-inline constexpr bool has_splice = true;
-
-/// Moves at most n bytes into a pipe that has a reader, without waiting. would_block: there are none,
-/// or the pipe has no room. 0: the end.
-io_result splice_to_pipe(handle from, handle pipe, std::size_t n) noexcept;
-
-/// Moves at most n bytes out of a pipe, without waiting. would_block: there are none, or no room for
-/// them. A broken connection is an error, never a signal.
-io_result splice_from_pipe(handle pipe, handle to, std::size_t n) noexcept;
-
-/// Whether that is refused for such descriptors: their bytes must be read and written.
-constexpr bool cannot_splice(io_result moved) noexcept {
-  return moved == -EINVAL || moved == -ENOSYS || moved == -EOPNOTSUPP;
-}
-
-/// How much a pipe may hold, as far as the system allows: it stays as it is where it does not.
-void widen_pipe(handle either_end, std::size_t n) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_LINUX_SPLICE_HPP
-
 #endif
 
 #endif  // THRUM_DETAIL_OS_IO_PARTS_HPP
@@ -5697,14 +5464,6 @@ void widen_pipe(handle either_end, std::size_t n) noexcept;
 // own files need of it.
 #ifndef THRUM_DETAIL_OS_MEMORY_PARTS_HPP
 #define THRUM_DETAIL_OS_MEMORY_PARTS_HPP
-
-// ---- thrum/detail/os/fixed_extent.hpp ----
-//
-// Down to where a goroutine's stack can be touched, where the system brings in each page by itself.
-#ifndef THRUM_DETAIL_OS_FIXED_EXTENT_HPP
-#define THRUM_DETAIL_OS_FIXED_EXTENT_HPP
-
-#if THRUM_OS_POSIX
 
 // ---- thrum/detail/os/memory.hpp ----
 //
@@ -5899,42 +5658,6 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 #endif  // THRUM_DETAIL_OS_POSIX_MEMORY_HPP
 
 #elif THRUM_OS_WINDOWS
-#endif
-
-#endif  // THRUM_DETAIL_OS_MEMORY_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// All of it, always: there is nothing to keep.
-class stack_extent {
- public:
-  static constexpr bool open(char*, char*) noexcept { return true; }
-  static constexpr const void* limit(const char* low) noexcept { return low; }
-  static constexpr bool reach(const char*, const char*) noexcept { return true; }
-  static constexpr void note_limit(const void*) noexcept {}
-  /// The pages from `low` up to `end` are not needed any more.
-  static void shrink(char* low, char* end) noexcept {
-    discard_now(low, static_cast<std::size_t>(end - low));
-  }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_FIXED_EXTENT_HPP
-
-// ---- thrum/detail/os/memory.hpp ----
-//
-// Chooses the memory of the system: pages, stacks, guards. Apart from the rest of the layer, for its own
-// files.
-#ifndef THRUM_DETAIL_OS_MEMORY_HPP
-#define THRUM_DETAIL_OS_MEMORY_HPP
-
-#if THRUM_OS_LINUX
-#elif THRUM_OS_BSD
-#elif THRUM_OS_WINDOWS
 // ---- thrum/detail/os/windows/memory.hpp ----
 //
 // Memory: mappings, and stacks that are reserved at first and grow.
@@ -6062,8 +5785,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 //   and of the directory itself never changes.
 //
 // When
-//   While the object is loaded: each use of process_wide<T> makes one of the object's initialisers
-//   look it up. So no thread waits for the loader's lock later, while it might hold a lock
+//   While the object is loaded: each use of process_wide<T> that is compiled makes the loader
+//   look it up (THRUM_AT_LOAD). So no thread waits for the loader's lock later, while it might hold a lock
 //   of the scheduler. What runs before that initialiser looks it up by itself.
 //
 // Unloading
@@ -6228,7 +5951,6 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 #include <cstdint>
 #include <new>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -6266,7 +5988,9 @@ template <class T>
 class process_wide {
  public:
   static T& get() noexcept {
+#if !THRUM_HAS_AT_LOAD
     static_cast<void>(&looked_up);  // makes it exist
+#endif
     // [pw.own <] acquire: the object.
     T* const known = own.load(acquire);
     return known != nullptr ? *known : look_up();
@@ -6275,7 +5999,14 @@ class process_wide {
  private:
   static_assert(alignof(T) <= 64);
 
+  THRUM_CALLED_AT_LOAD static void look_up_early() noexcept {
+    if (own.load(acquire) == nullptr) {  // [pw.own <] acquire: the object.
+      look_up();
+    }
+  }
+
   THRUM_COLD static T& look_up() noexcept {
+    THRUM_AT_LOAD(&look_up_early);
     auto* const found = static_cast<T*>(find_process_wide(
         T::process_name, sizeof(T), [](void* memory) noexcept { ::new (memory) T(); }));
 #if THRUM_ASAN
@@ -6286,7 +6017,9 @@ class process_wide {
   }
 
   static inline constinit std::atomic<T*> own{nullptr};
+#if !THRUM_HAS_AT_LOAD
   static inline const bool looked_up = (look_up(), true);
+#endif
 };
 
 /// The function of whichever shared object was the first to bring one: a handler that each of them
@@ -6298,16 +6031,6 @@ Function* first_in_process(std::atomic<Function*>& first,
   // relaxed: a constant once set
   return first.compare_exchange_strong(known, own, relaxed, relaxed) ? own : known;
 }
-
-/// The category of errors of the first object that was loaded.
-struct first_error_category {
-  static constexpr std::string_view process_name = "base::error_category";
-  std::atomic<const std::error_category*> category{nullptr};
-};
-
-[[gnu::cold]] void join_error_categories() noexcept;
-
-inline const bool are_error_categories_joined = (join_error_categories(), true);
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -6480,6 +6203,30 @@ Function* first_in_process(std::atomic<Function*>& first,
 
 #endif
 
+// Down to where a goroutine's stack can be touched, where the system brings in each page by itself.
+#if THRUM_OS_POSIX
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// All of it, always: there is nothing to keep.
+class stack_extent {
+ public:
+  static constexpr bool open(char*, char*) noexcept { return true; }
+  static constexpr const void* limit(const char* low) noexcept { return low; }
+  static constexpr bool reach(const char*, const char*) noexcept { return true; }
+  static constexpr void note_limit(const void*) noexcept {}
+  /// The pages from `low` up to `end` are not needed any more.
+  static void shrink(char* low, char* end) noexcept {
+    discard_now(low, static_cast<std::size_t>(end - low));
+  }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+
 #endif  // THRUM_DETAIL_OS_MEMORY_PARTS_HPP
 
 // ---- thrum/detail/os/thread_parts.hpp ----
@@ -6489,57 +6236,11 @@ Function* first_in_process(std::atomic<Function*>& first,
 #ifndef THRUM_DETAIL_OS_THREAD_PARTS_HPP
 #define THRUM_DETAIL_OS_THREAD_PARTS_HPP
 
-// ---- thrum/detail/os/answers.hpp ----
-//
-// What a system's layer answers when the floors above ask it what it is able to do, or what it sees:
-// words that are the same for all systems.
-#ifndef THRUM_DETAIL_OS_ANSWERS_HPP
-#define THRUM_DETAIL_OS_ANSWERS_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What another thread does at this moment.
-enum class thread_look : std::uint8_t {
-  computes,   ///< runs, or waits for a CPU
-  in_system,  ///< sleeps in a call of the system; or there is no such thread any more
-  in_fault,   ///< waits for memory that it touched: in no call; few systems tell it from in_system
-  unknown     ///< the system does not say
-};
-
-/// Which side pays for an asymmetric fence.
-enum class fence_kind : std::uint8_t {
-  free_light_side,  ///< the heavy side, with one call for all threads; the light one is free
-  on_both_sides,    ///< both: each is a full fence
-  of_each_thread    ///< the heavy side, with a call for each thread; the light one is free
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_ANSWERS_HPP
-
 // ---- thrum/detail/os/clock.hpp ----
 //
-// Chooses the clock of the system: now() and deadline_after(). Apart from the rest of the layer, for
-// its own files.
+// The clock of the scheduler, and what its nanoseconds are turned into.
 #ifndef THRUM_DETAIL_OS_CLOCK_HPP
 #define THRUM_DETAIL_OS_CLOCK_HPP
-
-#if THRUM_OS_POSIX
-// ---- thrum/detail/os/posix/clock.hpp ----
-//
-// The clock of the scheduler.
-#ifndef THRUM_DETAIL_OS_POSIX_CLOCK_HPP
-#define THRUM_DETAIL_OS_POSIX_CLOCK_HPP
-
-#include <cstdint>
-
-// ---- thrum/detail/os/nanoseconds.hpp ----
-//
-// What a clock's nanoseconds are turned into.
-#ifndef THRUM_DETAIL_OS_NANOSECONDS_HPP
-#define THRUM_DETAIL_OS_NANOSECONDS_HPP
 
 // ---- thrum/detail/base/convert.hpp ----
 //
@@ -6590,8 +6291,6 @@ constexpr std::int64_t later(std::int64_t start, std::int64_t ns) noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_NANOSECONDS_HPP
 
 #if THRUM_OS_POSIX
 
@@ -6612,77 +6311,7 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_CLOCK_HPP
-
 #elif THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/clock.hpp ----
-//
-// The clock of the scheduler: the system's counter, which never goes back.
-#ifndef THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP
-#define THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP
-
-#if THRUM_OS_WINDOWS
-
-// ---- thrum/detail/os/nanoseconds.hpp ----
-//
-// What a clock's nanoseconds are turned into.
-#ifndef THRUM_DETAIL_OS_NANOSECONDS_HPP
-#define THRUM_DETAIL_OS_NANOSECONDS_HPP
-
-// ---- thrum/detail/base/convert.hpp ----
-//
-// A conversion that on some processors is none.
-#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
-#define THRUM_DETAIL_BASE_CONVERT_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
-/// (-Wuseless-cast).
-template <class To, class From>
-constexpr To convert(From from) noexcept {
-  return static_cast<To>(from);
-}
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <cstdint>
-#include <limits>
-
-#include <time.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-inline constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
-
-/// Splits nanoseconds, which are not negative, into what the C library takes. Where its seconds have
-/// 32 bits they end at their largest value, which is the end of its time.
-constexpr ::timespec to_timespec(std::int64_t ns) noexcept {
-  using seconds = decltype(::timespec::tv_sec);
-  constexpr std::int64_t most = std::numeric_limits<seconds>::max();
-  const std::int64_t whole = ns / nanoseconds_per_second;
-  ::timespec t{};
-  t.tv_sec = static_cast<seconds>(whole < most ? whole : most);
-  t.tv_nsec = base::convert<decltype(t.tv_nsec)>(ns % nanoseconds_per_second);
-  return t;
-}
-
-/// start + ns, or the end of time where that would overflow. Negative ns gives start.
-constexpr std::int64_t later(std::int64_t start, std::int64_t ns) noexcept {
-  if (ns <= 0) {
-    return start;
-  }
-  return ns > INT64_MAX - start ? INT64_MAX : start + ns;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_NANOSECONDS_HPP
-
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -6693,9 +6322,6 @@ std::int64_t now() noexcept;
 inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(), ns); }
 
 }}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP
 
 #endif
 
@@ -6838,7 +6464,7 @@ class note {
 // SIGURG, as in Go: debuggers pass it through, no library uses it, a stray one is harmless. How the
 // handler knows its thread without thread-local storage (whose first use after a dlopen may
 // allocate), and tells our signal from any other, is the system's: by a value that is sent with it
-// (os/linux/signal_value.hpp), or by the stack that it runs on (signal_mark.hpp). Others go to the
+// (os/linux/thread.hpp), or by the stack that it runs on (thread_ref.hpp). Others go to the
 // handler that was there before; one that is installed later is found before the next signal
 // is sent, and kept in the same way (handler_chain.hpp).
 //
@@ -6963,7 +6589,8 @@ class signal_stack {
 
 // ---- thrum/detail/os/posix/thread.hpp ----
 //
-// OS threads: starting and joining one, its priority, yielding.
+// OS threads: starting and joining one, its priority, yielding; blocking all signals to the end of a
+// block; a word and an object of each thread, the compiler's thread_local.
 //
 // std::thread is not used: it allocates, throws, and its header is too dear for this floor.
 //
@@ -7001,8 +6628,25 @@ class passive_thread_scope {
 #endif  // THRUM_DETAIL_OS_PASSIVE_THREADS_HPP
 
 #include <pthread.h>
+#include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Blocks all signals to the end of a block.
+class uninterrupted {
+ public:
+  uninterrupted() noexcept {
+    ::sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~uninterrupted() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  uninterrupted(const uninterrupted&) = delete;
+  uninterrupted& operator=(const uninterrupted&) = delete;
+
+ private:
+  ::sigset_t before_;
+};
 
 /// Handle of a running OS thread, of which os::thread is made. Must be joined before it is destroyed
 /// or assigned to.
@@ -7068,21 +6712,6 @@ class thread_key {
 /// Lets another thread run that is ready on this processor.
 THRUM_OUT_OF_LINE void yield_thread() noexcept;
 
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_THREAD_HPP
-
-// ---- thrum/detail/os/posix/thread_word.hpp ----
-//
-// A word of each thread that is read often, and an object of each: the compiler's thread_local.
-#ifndef THRUM_DETAIL_OS_POSIX_THREAD_WORD_HPP
-#define THRUM_DETAIL_OS_POSIX_THREAD_WORD_HPP
-
-#if THRUM_OS_POSIX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
 /// The type of a variable that is declared with THRUM_THREAD_LOCAL.
 template <class Pointer>
 using thread_word = Pointer;
@@ -7109,8 +6738,8 @@ THRUM_NOINLINE T& of_this_thread() noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_THREAD_WORD_HPP
+#endif
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_HPP
 
 #endif
 
@@ -7291,47 +6920,11 @@ class signal_stack {
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_DETAIL_OS_WINDOWS_PREEMPT_SIGNAL_HPP
 
-// ---- thrum/detail/os/windows/this_thread.hpp ----
-//
-// What the calling thread asks about itself.
-#ifndef THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP
-#define THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Names the calling thread for debuggers; does nothing before Windows 10 1607.
-void set_thread_name(const char* name) noexcept;
-
-/// Has the system look at its timers each millisecond, for the rest of the process, and not each 15.6;
-/// and the calling thread run when it wakes: of equals, the one that computes goes on to the end of its
-/// turn, which on a server is 180 ms. No privilege is needed.
-void ask_for_short_waits() noexcept;
-
-/// The CPU that the calling thread runs on; it may have left it by now.
-std::uint32_t current_cpu() noexcept;
-
-/// The system's number of the calling thread: unique in it while the thread lives.
-std::uint64_t thread_id() noexcept;
-
-/// 0: the system starts threads of its own in each process.
-inline std::size_t count_threads() noexcept { return 0; }
-
-/// Blocks the thread for ns nanoseconds; at once when ns <= 0.
-void sleep_ns(std::int64_t ns) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP
-
 // ---- thrum/detail/os/windows/thread.hpp ----
 //
 // OS threads: starting and joining one, a word of each, yielding.
+//
+// What the calling thread asks about itself.
 #ifndef THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
 #define THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
 
@@ -7362,6 +6955,9 @@ class passive_thread_scope {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_DETAIL_OS_PASSIVE_THREADS_HPP
+
+#include <cstddef>
+#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -7420,9 +7016,29 @@ class thread_key {
 /// Lets another thread run that is ready on this processor.
 void yield_thread() noexcept;
 
+/// Names the calling thread for debuggers; does nothing before Windows 10 1607.
+void set_thread_name(const char* name) noexcept;
+
+/// Has the system look at its timers each millisecond, for the rest of the process, and not each 15.6;
+/// and the calling thread run when it wakes: of equals, the one that computes goes on to the end of its
+/// turn, which on a server is 180 ms. No privilege is needed.
+void ask_for_short_waits() noexcept;
+
+/// The CPU that the calling thread runs on; it may have left it by now.
+std::uint32_t current_cpu() noexcept;
+
+/// The system's number of the calling thread: unique in it while the thread lives.
+std::uint64_t thread_id() noexcept;
+
+/// 0: the system starts threads of its own in each process.
+inline std::size_t count_threads() noexcept { return 0; }
+
+/// Blocks the thread for ns nanoseconds; at once when ns <= 0.
+void sleep_ns(std::int64_t ns) noexcept;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_WINDOWS
+#endif
 #endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
 
 // ---- thrum/detail/os/windows/thread_ref.hpp ----
@@ -7715,42 +7331,6 @@ T& of_this_thread(thread_object<T>& object) noexcept {
 #endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP
 
 #elif THRUM_OS_PORTABLE
-// ---- thrum/detail/os/posix/ended_thread.hpp ----
-//
-// A running OS thread that says whether it has ended, where the system does not: by a word that the
-// thread writes at its end.
-#ifndef THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP
-#define THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP
-
-#if THRUM_OS_PORTABLE
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
-class thread : public joinable_thread {
- public:
-  constexpr thread() noexcept = default;
-
-  /// As joinable_thread's. Allocates.
-  [[nodiscard]] static int start(thread& out, void* (*entry)(void*), void* argument) noexcept;
-
-  /// Blocks until the thread has ended.
-  void join() noexcept;
-
-  /// Whether the thread has ended; if so it is joined. Waits for no more than the last of its
-  /// instructions.
-  [[nodiscard]] bool try_join() noexcept;
-
- private:
-  struct life;
-  life* life_ = nullptr;  // while it is joinable
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP
-
 // ---- thrum/detail/os/posix/fence.hpp ----
 //
 // Asymmetric fences where the system has none: both sides pay for themselves. Known when this is
@@ -7806,18 +7386,6 @@ inline void heavy_fence_for(const thread_ref&) noexcept { full_fence(); }
 #endif  // THRUM_OS_PORTABLE
 #endif  // THRUM_DETAIL_OS_POSIX_FENCE_HPP
 
-// ---- thrum/detail/os/posix/signal_mark.hpp ----
-//
-// What tells our signal from others where none can carry a value to a thread: the stack that its
-// handler runs on is ours, and a signal was sent to that thread.
-#ifndef THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP
-#define THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP
-
-#if THRUM_OS_PORTABLE
-
-#endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP
-
 // ---- thrum/detail/os/posix/thread_ref.hpp ----
 //
 // What others need of a thread: what they see of it, which is the system's (thread_sight), and a signal
@@ -7825,32 +7393,55 @@ inline void heavy_fence_for(const thread_ref&) noexcept { full_fence(); }
 //
 // A pthread_t must not be used any more once its thread was joined. So who sends a signal keeps the
 // thread from closing its reference meanwhile, by a lock that is held for this one call.
+//
+// A running OS thread that says whether it has ended, where the system does not: by a word that the
+// thread writes at its end.
+//
+// What tells our signal from others where none can carry a value to a thread: the stack that its
+// handler runs on is ours, and a signal was sent to that thread.
 #ifndef THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 #define THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 
 #if THRUM_OS_PORTABLE
 
-// ---- thrum/detail/os/sight_parts.hpp ----
-//
-// Chooses the operating system, for what others see of a thread: for os/posix/thread_ref.hpp alone.
-#ifndef THRUM_DETAIL_OS_SIGHT_PARTS_HPP
-#define THRUM_DETAIL_OS_SIGHT_PARTS_HPP
-
 #if THRUM_OS_MACOS
-// ---- thrum/detail/os/darwin/thread_sight.hpp ----
+// ---- thrum/detail/os/darwin/thread.hpp ----
+//
+// What macOS does for the calling thread in its own way: its name and number, how it sleeps.
 //
 // What others see of a thread, on macOS: the kernel says in one call how much CPU time it has used
 // and whether it runs.
-#ifndef THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
-#define THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
+#ifndef THRUM_DETAIL_OS_DARWIN_THREAD_HPP
+#define THRUM_DETAIL_OS_DARWIN_THREAD_HPP
 
 #if THRUM_OS_MACOS
 
+#include <cstddef>
 #include <cstdint>
 
 #include <mach/mach_types.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Names the calling thread for debuggers and ps, cut to 63 bytes.
+void set_thread_name(const char* name) noexcept;
+
+/// Does nothing: the system decides by classes of service, which are the program's.
+inline void ask_for_short_waits() noexcept {}
+
+/// The CPU that the calling thread runs on; 0: a program is not told.
+inline std::uint32_t current_cpu() noexcept { return 0; }
+
+/// The kernel's number of the calling thread: unique in the system while the thread lives. May be
+/// called from a signal handler.
+std::uint64_t thread_id() noexcept;
+
+/// 0: the system does not say without reading much, and not how many are its own.
+inline std::size_t count_threads() noexcept { return 0; }
+
+/// Blocks the thread for ns nanoseconds, through any number of signals; at once when ns <= 0.
+/// May be called from a signal handler.
+void sleep_ns(std::int64_t ns) noexcept;
 
 /// The part of a thread_ref that looks.
 class thread_sight {
@@ -7866,16 +7457,18 @@ class thread_sight {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP
+#endif
+#endif  // THRUM_DETAIL_OS_DARWIN_THREAD_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/freebsd/thread_sight.hpp ----
+// ---- thrum/detail/os/freebsd/thread.hpp ----
+//
+// What FreeBSD does for the calling thread in its own way: its name and number, its CPU, how it sleeps.
 //
 // What others see of a thread, on FreeBSD: its CPU time by the clock that POSIX has, and its state in
 // the list of the process's threads, the only place that tells it.
-#ifndef THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP
-#define THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP
+#ifndef THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
+#define THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
 
 #if THRUM_OS_FREEBSD
 
@@ -7913,9 +7506,30 @@ class clock_sight {
 #endif  // THRUM_OS_PORTABLE
 #endif  // THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Names the calling thread for debuggers and ps, cut to 19 bytes.
+void set_thread_name(const char* name) noexcept;
+
+/// Does nothing: no such wish is known to the system.
+inline void ask_for_short_waits() noexcept {}
+
+/// The CPU that the calling thread runs on; it may have left it by now.
+std::uint32_t current_cpu() noexcept;
+
+/// The kernel's number of the calling thread: unique in the system while the thread lives. May be
+/// called from a signal handler.
+std::uint64_t thread_id() noexcept;
+
+/// 0: the system does not say without reading much, and not how many are its own.
+inline std::size_t count_threads() noexcept { return 0; }
+
+/// Blocks the thread for ns nanoseconds, through any number of signals; at once when ns <= 0.
+/// May be called from a signal handler.
+void sleep_ns(std::int64_t ns) noexcept;
 
 /// The part of a thread_ref that looks.
 class thread_sight : public clock_sight {
@@ -7932,8 +7546,8 @@ class thread_sight : public clock_sight {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP
+#endif
+#endif  // THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
 
 #elif THRUM_OS_PORTABLE
 // ---- thrum/detail/os/posix/thread_sight.hpp ----
@@ -7975,14 +7589,32 @@ using thread_sight = clock_sight;
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_DETAIL_OS_SIGHT_PARTS_HPP
-
 #include <atomic>
 #include <cstdint>
 
 #include <pthread.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
+class thread : public joinable_thread {
+ public:
+  constexpr thread() noexcept = default;
+
+  /// As joinable_thread's. Allocates.
+  [[nodiscard]] static int start(thread& out, void* (*entry)(void*), void* argument) noexcept;
+
+  /// Blocks until the thread has ended.
+  void join() noexcept;
+
+  /// Whether the thread has ended; if so it is joined. Waits for no more than the last of its
+  /// instructions.
+  [[nodiscard]] bool try_join() noexcept;
+
+ private:
+  struct life;
+  life* life_ = nullptr;  // while it is joinable
+};
 
 /// A thread of this process as others see it. All but open() and close() may be called by any
 /// thread, without malloc.
@@ -8027,7 +7659,7 @@ class thread_ref {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_PORTABLE
+#endif
 #endif  // THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 
 #elif THRUM_OS_LINUX
@@ -8098,7 +7730,8 @@ fence_kind prepare_heavy_fence() noexcept;
 
 /// In each shared object that holds the library, as it is loaded: all of them must agree, and a
 /// runtime may be made by another one.
-inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
+THRUM_CALLED_AT_LOAD inline void prepare_fence_early() noexcept { prepare_heavy_fence(); }
+THRUM_ELSE_AT_START(prepare_fence_early);
 
 /// The frequent side: between its store and its load. Costs nothing where membarrier works.
 /// May be called from a signal handler.
@@ -8126,15 +7759,39 @@ inline void heavy_fence_for(const thread_ref&) noexcept { heavy_fence(); }
 // ---- thrum/detail/os/linux/futex.hpp ----
 //
 // Sleeping on a word, on Linux: the futex calls. What they promise is in os/note.hpp.
+//
+// Times as system calls of Linux take them.
 #ifndef THRUM_DETAIL_OS_LINUX_FUTEX_HPP
 #define THRUM_DETAIL_OS_LINUX_FUTEX_HPP
+
+#include <cstdint>
+#include <limits>
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <atomic>
-#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What the kernel itself reads, in system calls that the C library does not make for us. Its own
+/// type may have 32 or 64 bits on a system of 32 bits, and says nothing of what a call wants.
+template <class Word>
+struct kernel_time_of {
+  Word seconds = 0;
+  Word nanoseconds = 0;
+
+  /// Nanoseconds, which are not negative.
+  static constexpr kernel_time_of from(std::int64_t ns) noexcept {
+    constexpr std::int64_t most = std::numeric_limits<Word>::max();
+    const std::int64_t whole = ns / nanoseconds_per_second;
+    return {static_cast<Word>(whole < most ? whole : most),
+            static_cast<Word>(ns % nanoseconds_per_second)};
+  }
+};
+/// For system calls that are newer than 32-bit processors' first ones.
+using kernel_time = kernel_time_of<std::int64_t>;
+/// For 32-bit processors' first system calls.
+using old_kernel_time = kernel_time_of<long>;
 
 /// The forms of the system call. Where `long` has 64 bits they are the same one; elsewhere the
 /// second came with Linux 5.1, and the first waits for 68 years at most.
@@ -8146,61 +7803,21 @@ long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word, std::uin
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_LINUX
+#endif
 #endif  // THRUM_DETAIL_OS_LINUX_FUTEX_HPP
-
-// ---- thrum/detail/os/linux/signal_value.hpp ----
-//
-// What tells our signal from others on Linux: it is sent with a value.
-#ifndef THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
-#define THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
-
-#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Its si_code: below 0, so not the kernel's, and not sigqueue's. Emulators keep no more than that.
-inline constexpr int preempt_code = -0x7472;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
 
 // ---- thrum/detail/os/linux/thread.hpp ----
 //
-// A running OS thread on Linux, which says whether it has ended.
-#ifndef THRUM_DETAIL_OS_LINUX_THREAD_HPP
-#define THRUM_DETAIL_OS_LINUX_THREAD_HPP
-
-#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
-class thread : public joinable_thread {
- public:
-  /// Whether the thread has ended; if so it is joined. Does not block.
-  [[nodiscard]] bool try_join() noexcept;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_THREAD_HPP
-
-// ---- thrum/detail/os/linux/thread_ref.hpp ----
-//
-// What others need of a thread, on Linux: whether it computes or waits, its CPU time, and a signal
-// to it.
+// OS threads on Linux: whether one has ended, and what others need of one: whether it computes or waits, its CPU
+// time, and a signal to it, which is told from others by the value that it is sent with.
 //
 // A thread opens its reference itself, as most systems tell some of it to that thread alone. Others
 // use it without a lock: the words are atomic, and each by itself says something true of that
 // thread, or of one that had the reference before. A signal to a thread that has ended meanwhile may
 // reach another one, to which the kernel has given its number; the target finds out by
 // is_calling_thread().
-#ifndef THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
-#define THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
+#ifndef THRUM_DETAIL_OS_LINUX_THREAD_HPP
+#define THRUM_DETAIL_OS_LINUX_THREAD_HPP
 
 #include <climits>
 #include <cstdint>
@@ -8210,6 +7827,13 @@ class thread : public joinable_thread {
 #include <ctime>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Handle of a running OS thread. Must be joined before it is destroyed or assigned to.
+class thread : public joinable_thread {
+ public:
+  /// Whether the thread has ended; if so it is joined. Does not block.
+  [[nodiscard]] bool try_join() noexcept;
+};
 
 using namespace base::orders;
 
@@ -8261,10 +7885,13 @@ class thread_ref {
   base::hint<std::uint64_t> tid_{0};  // 0: no thread
 };
 
+/// Its si_code: below 0, so not the kernel's, and not sigqueue's. Emulators keep no more than that.
+inline constexpr int preempt_code = -0x7472;
+
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP
+#endif
+#endif  // THRUM_DETAIL_OS_LINUX_THREAD_HPP
 
 #endif
 
@@ -8311,16 +7938,21 @@ THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept;
 #endif  // THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP
 
 #elif THRUM_OS_MACOS
-// ---- thrum/detail/os/darwin/this_thread.hpp ----
+// ---- thrum/detail/os/darwin/thread.hpp ----
 //
 // What macOS does for the calling thread in its own way: its name and number, how it sleeps.
-#ifndef THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP
-#define THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP
+//
+// What others see of a thread, on macOS: the kernel says in one call how much CPU time it has used
+// and whether it runs.
+#ifndef THRUM_DETAIL_OS_DARWIN_THREAD_HPP
+#define THRUM_DETAIL_OS_DARWIN_THREAD_HPP
 
 #if THRUM_OS_MACOS
 
 #include <cstddef>
 #include <cstdint>
+
+#include <mach/mach_types.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -8344,10 +7976,22 @@ inline std::size_t count_threads() noexcept { return 0; }
 /// May be called from a signal handler.
 void sleep_ns(std::int64_t ns) noexcept;
 
+/// The part of a thread_ref that looks.
+class thread_sight {
+ public:
+  void open() noexcept;
+  void close() noexcept;
+  std::int64_t cpu_now() const noexcept;
+  thread_look look() const noexcept;
+
+ private:
+  base::hint<::thread_t> port_{0};  // 0: no thread
+};
+
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP
+#endif
+#endif  // THRUM_DETAIL_OS_DARWIN_THREAD_HPP
 
 // ---- thrum/detail/os/darwin/wait_on_address.hpp ----
 //
@@ -8366,13 +8010,50 @@ void sleep_ns(std::int64_t ns) noexcept;
 #endif  // THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
 
 #elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/freebsd/this_thread.hpp ----
+// ---- thrum/detail/os/freebsd/thread.hpp ----
 //
 // What FreeBSD does for the calling thread in its own way: its name and number, its CPU, how it sleeps.
-#ifndef THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP
-#define THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP
+//
+// What others see of a thread, on FreeBSD: its CPU time by the clock that POSIX has, and its state in
+// the list of the process's threads, the only place that tells it.
+#ifndef THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
+#define THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
 
 #if THRUM_OS_FREEBSD
+
+// ---- thrum/detail/os/posix/thread_sight.hpp ----
+//
+// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
+// computes or waits at this moment.
+#ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
+#define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
+
+#if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
+
+#include <cstdint>
+
+#include <time.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The part of a thread_ref that looks, as a thread_sight.
+class clock_sight {
+ public:
+  void open() noexcept;
+  void close() noexcept;
+  std::int64_t cpu_now() const noexcept;
+  thread_look look() const noexcept;
+
+ private:
+  base::hint<bool> is_open_{false};
+  base::hint<bool> has_clock_{false};
+  base::hint<::clockid_t> clock_{};
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_PORTABLE
+#endif  // THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -8399,10 +8080,23 @@ inline std::size_t count_threads() noexcept { return 0; }
 /// May be called from a signal handler.
 void sleep_ns(std::int64_t ns) noexcept;
 
+/// The part of a thread_ref that looks.
+class thread_sight : public clock_sight {
+ public:
+  void open() noexcept;
+  void close() noexcept;
+
+  /// Unknown if there are so many threads that this one is not among those that the kernel lists.
+  thread_look look() const noexcept;
+
+ private:
+  base::hint<std::uint64_t> tid_{0};  // 0: no thread
+};
+
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP
+#endif
+#endif  // THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
 
 // ---- thrum/detail/os/freebsd/umtx.hpp ----
 //
@@ -8496,6 +8190,100 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 #endif  // THRUM_OS_POSIX
 #endif  // THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP
 
+// ---- thrum/detail/os/posix/exit.hpp ----
+//
+// The end of the process, and its doubling, on systems with fork.
+//
+// What exit() does in a program with goroutines
+//   EX1  It does all that it does in any C++ program, in its order, on the thread that called it:
+//        destructors of that thread's thread-local objects, functions of atexit, destructors of
+//        static objects (which flush std::cout), then the C library flushes its streams. Nothing is
+//        left out, and the status is kept.
+//   EX2  Before that, right after the thread-local objects, goroutines are made to stand still:
+//        those of the runtime that the caller belongs to, and those under run(). A goroutine
+//        that comes to an operation of the library stops there; one that computes is stopped by a
+//        signal; one in a call that blocks stops when that returns. So none of them uses what is
+//        being destroyed. Their own stacks are not unwound.
+//   EX3  It does not wait for a call that blocks: a goroutine that reads standard input does not
+//        hold it up. One that computes and cannot be interrupted does, for a second at most.
+//   EX4  A goroutine that stands still may hold a lock, or be waited for by a handler. So when the
+//        thread that exits has waited for a tenth of a second for anything but the time, or has
+//        done next to nothing for two seconds, all others go on, as threads do under exit().
+//   EX5  Inside a handler or a destructor a goroutine counts as its thread, as inside blocking().
+//        A runtime object that is destroyed there stops as ever; only if it is the one whose
+//        goroutine called exit(), it is left as it is.
+//   EX6  A goroutine that calls exit() while another one does waits for the end of the process.
+//   EX7  In a child process after fork, where the threads of the runtime are not, exit() flushes
+//        standard output and ends the process.
+// See sched/life/process_exit.hpp for how they are stopped. std::quick_exit, _Exit and abort are as
+// ever.
+//
+// How it comes first: exit() calls what was registered in reverse order, and first of all the
+// destructors of the calling thread's thread-local objects; from there the hook is registered once
+// more, so that it comes before everything that was registered meanwhile. A thread that has never
+// started a runtime and belongs to none has no such object: if it calls exit(), what was registered
+// after the first runtime is called before goroutines stand still.
+//
+// With glibc all of this. With musl, which destroys no thread-local objects for exit() and does not
+// report the status:
+//   what was registered, or made, after the first runtime comes before goroutines stand still (EX2);
+//   so a goroutine may not call exit() where its runtime is a static object (EX5);
+//   a thread that is inside a read of standard input by the C library's streams is waited for (EX3);
+//   if two threads call exit(), either may end the process (EX6);
+//   exit() goes on in a forked child as in any program, and destroys static objects (EX7).
+//
+// Rejected: to flush and to end the process at once, as Go does. It loses what std::cout holds,
+// what a profiler writes at exit, and the mode of the terminal.
+#ifndef THRUM_DETAIL_OS_POSIX_EXIT_HPP
+#define THRUM_DETAIL_OS_POSIX_EXIT_HPP
+
+#if THRUM_OS_POSIX
+
+#include <climits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Ends the process with that status, without destructors of static objects, which other threads
+/// may be using. What was written to standard output is not lost, unless a thread holds its lock.
+[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
+
+/// The status that the hook gets where the C library does not report it.
+inline constexpr int unknown_exit_status = INT_MIN;
+
+/// Called by exit(), with its status; may be called several times.
+using exit_hook = void (*)(int status) noexcept;
+
+void register_exit_hook(exit_hook hook) noexcept;
+
+/// exit() does not wait for a thread that is inside a read of standard input: the C library, since
+/// glibc 2.38, takes the lock of each stream before it looks whether there is anything to write.
+void let_exit_pass_standard_input() noexcept;
+
+/// Brings the hook to the front when the calling thread calls exit().
+class exit_watch {
+ public:
+  ~exit_watch();
+  void watch(exit_hook hook) noexcept { hook_ = hook; }
+  void forget() noexcept { hook_ = nullptr; }
+
+ private:
+  exit_hook hook_ = nullptr;
+};
+
+THRUM_NOINLINE inline exit_watch& this_threads_exit_watch() noexcept {
+  asm volatile("");
+  static thread_local exit_watch watch;
+  return watch;
+}
+
+/// Calls f() in the child after each fork.
+THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_DETAIL_OS_POSIX_EXIT_HPP
+
 #endif
 
 #if THRUM_OS_LINUX
@@ -8523,20 +8311,12 @@ inline const auto& machine_state(const void* context) noexcept {
 #endif  // THRUM_DETAIL_OS_LINUX_MACHINE_STATE_HPP
 
 #elif THRUM_OS_MACOS
-// ---- thrum/detail/os/darwin/machine_state.hpp ----
+// ---- thrum/detail/os/bsd/machine_state.hpp ----
 //
-// The registers of what a signal has interrupted, on macOS.
-#ifndef THRUM_DETAIL_OS_DARWIN_MACHINE_STATE_HPP
-#define THRUM_DETAIL_OS_DARWIN_MACHINE_STATE_HPP
-
-#if THRUM_OS_MACOS
-
-// ---- thrum/detail/os/bsd/machine_registers.hpp ----
-//
-// What machine_state gives: registers by the names and in the order in which the files of arch/ look for
-// them, which are those of Linux.
-#ifndef THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
-#define THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
+// The registers of what a signal has interrupted, on macOS and FreeBSD: by the names and in the order in which
+// the files of arch/ look for them, which are those of Linux.
+#ifndef THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
+#define THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
 
 #if THRUM_OS_BSD
 
@@ -8558,7 +8338,8 @@ struct aarch64_machine {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
+
+#if THRUM_OS_MACOS
 
 #include <cstddef>
 #include <cstdint>
@@ -8596,45 +8377,8 @@ inline auto machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_MACHINE_STATE_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/freebsd/machine_state.hpp ----
-//
-// The registers of what a signal has interrupted, on FreeBSD.
-#ifndef THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
-#define THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
 
 #if THRUM_OS_FREEBSD
-
-// ---- thrum/detail/os/bsd/machine_registers.hpp ----
-//
-// What machine_state gives: registers by the names and in the order in which the files of arch/ look for
-// them, which are those of Linux.
-#ifndef THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
-#define THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
-
-#if THRUM_OS_BSD
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-struct x86_64_machine {
-  /// r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
-  std::uint64_t gregs[17];
-};
-
-struct aarch64_machine {
-  std::uint64_t regs[31];
-  std::uint64_t sp;
-  std::uint64_t pc;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_MACHINE_REGISTERS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -8674,7 +8418,119 @@ inline auto machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_MACHINE_STATE_HPP
+
+#endif  // THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
+
+#elif THRUM_OS_FREEBSD
+// ---- thrum/detail/os/bsd/machine_state.hpp ----
+//
+// The registers of what a signal has interrupted, on macOS and FreeBSD: by the names and in the order in which
+// the files of arch/ look for them, which are those of Linux.
+#ifndef THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
+#define THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
+
+#if THRUM_OS_BSD
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+struct x86_64_machine {
+  /// r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+  std::uint64_t gregs[17];
+};
+
+struct aarch64_machine {
+  std::uint64_t regs[31];
+  std::uint64_t sp;
+  std::uint64_t pc;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+
+#if THRUM_OS_MACOS
+
+#include <cstddef>
+#include <cstdint>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A template, as each processor has other members.
+template <class State>
+auto registers_of(const State& state) noexcept {
+  if constexpr (requires { state.__rip; }) {
+    return x86_64_machine{{state.__r8, state.__r9, state.__r10, state.__r11, state.__r12,
+                           state.__r13, state.__r14, state.__r15, state.__rdi, state.__rsi,
+                           state.__rbp, state.__rbx, state.__rdx, state.__rax, state.__rcx,
+                           state.__rsp, state.__rip}};
+  } else {
+    aarch64_machine machine{};
+    for (std::size_t i = 0; i != 29; ++i) {
+      machine.regs[i] = state.__x[i];
+    }
+    machine.regs[29] = state.__fp;
+    machine.regs[30] = state.__lr;
+    machine.sp = state.__sp;
+    machine.pc = state.__pc;
+    return machine;
+  }
+}
+
+/// The registers of what a signal has interrupted, out of what its handler was given.
+inline auto machine_state(const void* context) noexcept {
+  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext->__ss);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+
+#if THRUM_OS_FREEBSD
+
+#include <cstddef>
+#include <cstdint>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A template, as each processor has other members.
+template <class State>
+auto registers_of(const State& state) noexcept {
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  if constexpr (requires { state.mc_rip; }) {
+    return x86_64_machine{{number(state.mc_r8), number(state.mc_r9), number(state.mc_r10),
+                           number(state.mc_r11), number(state.mc_r12), number(state.mc_r13),
+                           number(state.mc_r14), number(state.mc_r15), number(state.mc_rdi),
+                           number(state.mc_rsi), number(state.mc_rbp), number(state.mc_rbx),
+                           number(state.mc_rdx), number(state.mc_rax), number(state.mc_rcx),
+                           number(state.mc_rsp), number(state.mc_rip)}};
+  } else {
+    aarch64_machine machine{};
+    for (std::size_t i = 0; i != 30; ++i) {
+      machine.regs[i] = number(state.mc_gpregs.gp_x[i]);
+    }
+    machine.regs[30] = number(state.mc_gpregs.gp_lr);
+    machine.sp = number(state.mc_gpregs.gp_sp);
+    machine.pc = number(state.mc_gpregs.gp_elr);
+    return machine;
+  }
+}
+
+/// The registers of what a signal has interrupted, out of what its handler was given.
+inline auto machine_state(const void* context) noexcept {
+  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_FREEBSD
+
+#endif  // THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
 
 #elif THRUM_OS_WINDOWS
 // ---- thrum/detail/os/windows/backtrace.hpp ----
@@ -8707,6 +8563,56 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
+
+// ---- thrum/detail/os/windows/exit.hpp ----
+//
+// The end of the process.
+//
+// os/posix/exit.hpp says what exit() does in a program with goroutines, for all systems. Here, as
+// with musl there, atexit calls the hook, without a status, and nothing brings it to the front:
+// what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
+// own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
+// before it destroys them, at the end of each thread.
+#ifndef THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
+#define THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <climits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Ends the process with that status, without destructors of static objects, which other threads
+/// may be using. What was written to standard output is not lost, unless a thread holds its lock for a
+/// tenth of a second.
+[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
+
+/// The status that the hook gets: the C library does not report it.
+inline constexpr int unknown_exit_status = INT_MIN;
+
+/// Called by exit(); may be called several times.
+using exit_hook = void (*)(int status) noexcept;
+
+void register_exit_hook(exit_hook hook) noexcept;
+
+/// Nothing to do: exit() does not wait for a thread that reads.
+inline void let_exit_pass_standard_input() noexcept {}
+
+/// Nothing brings the hook to the front.
+struct exit_watch {
+  static constexpr void watch(exit_hook) noexcept {}
+  static constexpr void forget() noexcept {}
+};
+
+constexpr exit_watch this_threads_exit_watch() noexcept { return {}; }
+
+/// Nothing to do: the system has no fork.
+inline void call_after_fork(void (*)()) noexcept {}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
 
 #endif
 
@@ -9131,19 +9037,6 @@ THRUM_INLINE void after_switch(stack_context&) noexcept {}
 #ifndef THRUM_DETAIL_NETPOLL_CONTRACT_HPP
 #define THRUM_DETAIL_NETPOLL_CONTRACT_HPP
 
-// ---- thrum/detail/os/handle.hpp ----
-//
-// Chooses what the system knows an open descriptor by. Apart from the rest of the layer, for a
-// poller that is compiled alone.
-#ifndef THRUM_DETAIL_OS_HANDLE_HPP
-#define THRUM_DETAIL_OS_HANDLE_HPP
-
-#if THRUM_OS_POSIX
-#elif THRUM_OS_WINDOWS
-#endif
-
-#endif  // THRUM_DETAIL_OS_HANDLE_HPP
-
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -9357,8 +9250,12 @@ void cancel(Poller& poller, operation& what) noexcept {
 //   the walk along its callers.
 //   arch::parked_limit(sp)   stack_bounds::limit of a parked stack, which may have grown; where the
 //   system is not asked for it (arch.hpp) null.
+//   arch::return_register: the register, by DWARF's numbers, in which a call leaves its return address;
+//   return_on_stack: it leaves the address at the stack pointer.
 //   arch::has_shadow_stack(): whether the thread has one, which a switch does not exchange; arch.hpp
 //   says no where a processor's file does not say.
+//   arch::has_steady_counter(), read_counter(): whether there is a counter of time, for traces; arch.hpp says no
+//   where a processor's file does not say.
 //   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
@@ -9435,6 +9332,10 @@ struct stack_bounds {
 };
 
 /// The registers that say where a stack stands, by DWARF's numbers, and the place in the code.
+/// In place of the number of the register that a call leaves its return address in.
+inline constexpr int return_on_stack = -1;
+inline constexpr int return_unknown = -2;
+
 /// A frame's address, as DWARF has it, lies BelowFrame bytes above the stack pointer that its caller
 /// had at the call, or has again after it.
 template <std::size_t Count, std::size_t StackPointer, std::size_t BelowFrame = 0>
@@ -9661,8 +9562,38 @@ inline bool has_shadow_stack() noexcept {
   return top != 0;
 }
 
+/// Whether read_counter counts at one rate, whatever the processor's speed and sleep.
+inline bool has_steady_counter() noexcept {
+  constexpr std::uint32_t first_of_these = 0x8000'0000;
+  constexpr std::uint32_t about_power = 0x8000'0007;
+  constexpr std::uint32_t invariant = 1U << 8;
+  const auto ask = [](std::uint32_t a, std::uint32_t& d) noexcept {
+    std::uint32_t b;
+    std::uint32_t c;
+    asm volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    return a;
+  };
+  std::uint32_t d;
+  if (ask(first_of_these, d) < about_power) {
+    return false;
+  }
+  ask(about_power, d);
+  return (d & invariant) != 0;
+}
+
+/// The processor's counter of time, in a third of the time of a clock.
+THRUM_INLINE std::uint64_t read_counter() noexcept {
+  std::uint32_t low;
+  std::uint32_t high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return std::uint64_t{high} << 32 | low;
+}
+
 /// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
+
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = return_on_stack;
 
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
@@ -9998,8 +9929,38 @@ inline bool has_shadow_stack() noexcept {
   return top != 0;
 }
 
+/// Whether read_counter counts at one rate, whatever the processor's speed and sleep.
+inline bool has_steady_counter() noexcept {
+  constexpr std::uint32_t first_of_these = 0x8000'0000;
+  constexpr std::uint32_t about_power = 0x8000'0007;
+  constexpr std::uint32_t invariant = 1U << 8;
+  const auto ask = [](std::uint32_t a, std::uint32_t& d) noexcept {
+    std::uint32_t b;
+    std::uint32_t c;
+    asm volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    return a;
+  };
+  std::uint32_t d;
+  if (ask(first_of_these, d) < about_power) {
+    return false;
+  }
+  ask(about_power, d);
+  return (d & invariant) != 0;
+}
+
+/// The processor's counter of time, in a third of the time of a clock.
+THRUM_INLINE std::uint64_t read_counter() noexcept {
+  std::uint32_t low;
+  std::uint32_t high;
+  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  return std::uint64_t{high} << 32 | low;
+}
+
 /// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
+
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = return_on_stack;
 
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
@@ -10364,8 +10325,21 @@ inline bool has_shadow_stack() noexcept {
   return asked == 0;
 }
 
+/// Whether read_counter counts at one rate: the architecture says so.
+constexpr bool has_steady_counter() noexcept { return true; }
+
+/// The processor's counter of time.
+THRUM_INLINE std::uint64_t read_counter() noexcept {
+  std::uint64_t value;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+}
+
 /// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
+
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 30;
 
 /// A return address without its signature, if it was signed. An older processor does nothing.
 inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
@@ -10699,8 +10673,21 @@ inline bool has_shadow_stack() noexcept {
   return asked == 0;
 }
 
+/// Whether read_counter counts at one rate: the architecture says so.
+constexpr bool has_steady_counter() noexcept { return true; }
+
+/// The processor's counter of time.
+THRUM_INLINE std::uint64_t read_counter() noexcept {
+  std::uint64_t value;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+}
+
 /// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
+
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 30;
 
 /// A return address without its signature, if it was signed. An older processor does nothing.
 inline std::uintptr_t plain_address(std::uintptr_t address) noexcept {
@@ -11278,6 +11265,9 @@ inline constexpr std::size_t parked_frame_bytes = THRUM_CALLS_KEEP_FLOATS != 0 ?
 /// Registers by DWARF's numbers: x0 to x31, of which x2 is the stack pointer.
 using frame_registers = registers_of_frame<32, 2>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 1;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 
@@ -11558,6 +11548,9 @@ inline constexpr std::size_t parked_frame_bytes = 20;
 /// Registers by DWARF's numbers: eax, ecx, edx, ebx, esp, ebp, esi, edi, the place in the code.
 using frame_registers = registers_of_frame<9, 4>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = return_on_stack;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 
@@ -11827,6 +11820,9 @@ inline constexpr std::size_t parked_frame_bytes = 104;
 
 /// r0 to r15, of which r13 is the stack pointer and r15 the place in the code.
 using frame_registers = registers_of_frame<16, 13>;
+
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 14;
 
 /// A return address without the bit that says to which instructions it leads.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept {
@@ -12218,6 +12214,9 @@ inline constexpr std::size_t parked_frame_bytes = 512 + 24;
 /// the return address, which has number 65.
 using frame_registers = registers_of_frame<66, 1>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = return_unknown;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 
@@ -12515,6 +12514,9 @@ inline constexpr std::size_t parked_frame_bytes = 64 + 128;
 /// Registers by DWARF's numbers, as far as needed: r0 to r15, of which the last is the stack pointer.
 using frame_registers = registers_of_frame<16, 15, 160>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 14;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 
@@ -12800,6 +12802,9 @@ inline constexpr std::size_t parked_frame_bytes = 160;
 /// Registers by DWARF's numbers: r0 to r31, of which r3 is the stack pointer.
 using frame_registers = registers_of_frame<32, 3>;
 
+/// The register that a call leaves its return address in.
+inline constexpr int return_register = 1;
+
 /// A return address as the call has left it.
 constexpr std::uintptr_t plain_address(std::uintptr_t address) noexcept { return address; }
 
@@ -12871,6 +12876,10 @@ THRUM_INLINE const void* parked_limit(const void*) noexcept { return nullptr; }
       THRUM_ARCH_AARCH64_WIN64)
 /// No thread has a shadow stack: base/config.hpp refuses to compile for those of riscv64.
 constexpr bool has_shadow_stack() noexcept { return false; }
+/// There is no counter that is known here.
+constexpr bool has_steady_counter() noexcept { return false; }
+/// Not called.
+constexpr std::uint64_t read_counter() noexcept { return 0; }
 #endif
 
 /// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
@@ -12903,7 +12912,7 @@ static_assert(stack_alignment <= 16);  // what every prepared stack has
 
 // ---- thrum/detail/netpoll/netpoll.hpp ----
 //
-// Chooses the poller of this system.
+// Chooses the poller of this system. Where there are no descriptors, it can only wait for a time or for wake().
 #ifndef THRUM_DETAIL_NETPOLL_NETPOLL_HPP
 #define THRUM_DETAIL_NETPOLL_NETPOLL_HPP
 
@@ -13795,15 +13804,6 @@ class linux_poller {
 #endif  // THRUM_OS_LINUX
 #endif
 
-// ---- thrum/detail/netpoll/sleeper.hpp ----
-//
-// The poller of a system without descriptors: it can only wait for a time or for wake().
-//
-// With it the scheduler has one place to sleep until the next timer, whether or not there is
-// anything to poll.
-#ifndef THRUM_DETAIL_NETPOLL_SLEEPER_HPP
-#define THRUM_DETAIL_NETPOLL_SLEEPER_HPP
-
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 class sleeper {
@@ -13838,12 +13838,6 @@ class sleeper {
 
 static_assert(poller_contract<sleeper>);
 
-}}}  // namespace thrum::THRUM_ABI::netpoll
-
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
 #if THRUM_POLLER_KQUEUE
 using poller = kqueue;
 #elif THRUM_OS_LINUX
@@ -13858,7 +13852,7 @@ static_assert(poller_contract<poller>);
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
-#endif
+#endif  // THRUM_DETAIL_NETPOLL_NETPOLL_HPP
 
 // ---- thrum/detail/sched/queue/lock.hpp ----
 //
@@ -13906,13 +13900,13 @@ static_assert(poller_contract<poller>);
 //   ending       a goroutine that is joined: global, heap
 //   timer        of after_func, while it is armed: heap, idle, global
 //   idle         Ps and Ms without work: global, stacks, heap
-//   reserve      goroutines that are held back: global
 //   inbox        the goroutines of a host
 //   global       the global queue
 //   descriptors  the free descriptors of the poller's table
 //   stacks       the stacks of a runtime
 //   forks        what goroutines have forked that began to on one P
 //   heap         timers of a P: another heap, by address, when a P is given up
+//   trace        the recorder's chunk of threads that are no Ms
 // A goroutine that parks looks for its successor, and arms its timer, while it holds its object:
 // hence global and heap behind every object. Idle is behind them because an object may make its
 // waiters runnable before it is dropped.
@@ -14046,13 +14040,14 @@ enum class lock_rank : std::uint8_t {
   ending,
   timer,
   idle,
-  reserve,
   inbox,
   global,
+  yielded,
   descriptors,
   stacks,
   forks,
   heap,
+  trace,
 };
 
 #if THRUM_CHECKS
@@ -14075,13 +14070,14 @@ inline constexpr lock_rank_row lock_ranks[] = {
     {lock_rank::ending, "the lock of a joined goroutine"},
     {lock_rank::timer, "the lock of a timer"},
     {lock_rank::idle, "the lock of the idle lists"},
-    {lock_rank::reserve, "the lock of the reserve of threads"},
     {lock_rank::inbox, "the lock of the goroutines of a host"},
     {lock_rank::global, "the lock of the global queue"},
+    {lock_rank::yielded, "the lock of the goroutines that yielded on a processor"},
     {lock_rank::descriptors, "the lock of the table of descriptors"},
     {lock_rank::stacks, "the lock of the stacks"},
     {lock_rank::forks, "the lock of a list of forks"},
     {lock_rank::heap, "the lock of a timer heap", true},
+    {lock_rank::trace, "the lock of the recorder"},
 };
 
 constexpr const lock_rank_row& row_of(lock_rank rank) noexcept {
@@ -14096,7 +14092,7 @@ static_assert(
           return false;
         }
       }
-      return row_of(lock_rank::heap).rank == lock_rank::heap;
+      return row_of(lock_rank::trace).rank == lock_rank::trace;
     }(),
     "lock_ranks has one row for each rank, in their order");
 
@@ -14768,8 +14764,9 @@ class timer_heap {
     return t.word.load(acquire) != timer::idle;  // [th.word <] acquire: as in settled
   }
 
-  /// Runs every timer that is due at `now`; returns how many.
-  std::size_t run_due(std::int64_t now) noexcept;
+  /// Runs the timers that are due at `now`, the earliest first, at most `most` of them; returns how many.
+  std::size_t run_due(std::int64_t now,
+                      std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept;
 
   /// Takes over all timers of another heap. Both must not be used by a lock holder meanwhile.
   void take_all(timer_heap& other) noexcept;
@@ -14961,7 +14958,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   local_value* locals = nullptr;
   /// What it has forked, while it does: see fork/fork.hpp.
   forker* forks = nullptr;
-  /// An address inside the function that started it.
+  /// Where the call that started it returns to; for one that runs forks, the first function that it ran.
   const void* started_at = nullptr;
   std::uint32_t thread_locks = 0;  // nested thread_locks
   static constexpr std::size_t name_capacity = 24;
@@ -15049,7 +15046,7 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 //
 // Tried and rejected: see docs/decisions/0011. Checked by gate_model.cpp and wait_point_test.cpp.
 //
-// Fences of [s.gate]: shut, withdraw_all.
+// Fences of [s.gate]: cancel, shut, withdraw_all.
 #ifndef THRUM_DETAIL_SCHED_RUN_GATE_HPP
 #define THRUM_DETAIL_SCHED_RUN_GATE_HPP
 
@@ -15365,6 +15362,9 @@ struct what_was_seen {
   std::uint32_t refusals = 0;  // of the system to interrupt it, in a row
   bool spared = false;         // no signal was sent, as it seemed to sleep
   std::uint32_t changes = 0;   // looks in a row that found another goroutine
+  std::uint32_t taken_in_row =
+      0;  // times that it was taken from a blocked M, all still in their calls
+  const void* taken_from = nullptr;  // the last of these Ms
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -16183,6 +16183,255 @@ T* run_queue<T, Traits>::peek_runnext() const noexcept {
 
 #endif  // THRUM_DETAIL_SCHED_QUEUE_RUN_QUEUE_HPP
 
+// ---- thrum/detail/sched/queue/yield_queue.hpp ----
+//
+// The goroutines that yielded on one P: a FIFO under a lock of its own.
+//
+// Purpose
+//   A goroutine that yields goes behind all that wait on its P, and comes back on that P, where its
+//   stack is in the cache. In one queue of all Ps each yield moved the lock, the queue's ends, the
+//   goroutine and its stack between cores: with 1,000 goroutines a yield on two far cores took 93 ns,
+//   on one 27.
+//   The ring is no place for them: it holds 256, and what overflows from it comes back once in 61
+//   turns, so a goroutine in the ring would get dozens of turns for one of those that found no room.
+//
+// Who does what
+//   holder of the P   adds; takes the oldest; both at once by exchange_locked
+//   other Ms          a thief that has found the ring empty takes the older half. A P on which
+//                     goroutines yield, too, levels: it takes half of what the other has more.
+//
+// Invariants
+//   YQ1  Only the holder of the P adds. So a queue that its holder finds empty is empty.
+//   YQ2  empty() is never true while the queue holds goroutines all the time: exchange_locked leaves
+//        the size as it is. Thus an exchange needs no wake-up: as many wait as before, and an M that
+//        searches or is about to sleep (idle.hpp, I6) has seen them.
+//   YQ3  A goroutine that yields keeps the lock until its stack is left. A thread that takes it out may run it.
+//
+// Fairness between Ps, by count
+//   Each 976 yields (yields_between_looks) a P looks at one other P, at each in turn. If more wait there,
+//   it takes half of the difference, rounded up, at most 128. A difference of one moves back and forth:
+//   of three goroutines on two Ps each has about two thirds of a P. A goroutine on the P with few has
+//   more turns only until the looks have levelled them: of one beside another, and one beside a
+//   thousand, for ten looks.
+//
+// Tried and rejected
+//   The own ring's tail, see above. The global queue in batches: each goroutine still changes cores
+//   every other turn, and its stack and its G with it.
+//
+// Checked by tests/unit/sched/queue/yield_queue_test.cpp, tests/unit/sched/run/yield_test.cpp and
+// tests/model/idle_protocol_model.cpp.
+#ifndef THRUM_DETAIL_SCHED_QUEUE_YIELD_QUEUE_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_YIELD_QUEUE_HPP
+
+// ---- thrum/detail/sched/queue/look_ahead.hpp ----
+//
+// A long queue of goroutines: each comes into the cache a few turns before its own.
+//
+// Purpose
+//   A goroutine that has waited behind a million others is in no cache: its G, the top of its stack, and
+//   what the processor keeps of page tables. All that is some hundred nanoseconds to wait for, ten times
+//   the switch, and each of them only begins when the one before has come: the link in the G names
+//   the next G. Asked for early, they come side by side, while others run.
+//
+// How
+//   An item that is queued gets a second link, `queue_ahead`, written when the item `distance`
+//   behind it is queued. A thread that takes an item asks for the stack of the one `distance` later,
+//   whose G was asked for as long ago, and for the G that comes `distance` later again.
+//   No thread follows these links to run anything: a wrong one costs some useless loads. Links are wrong
+//   if items are taken out of turn, and for the first few of a queue that was short in between. An item
+//   is never given back to the system while its queue is there, so a wrong link is safe to follow.
+//   Short queues have no such links: what stands there was used a moment ago.
+//
+// Source: jump pointers (Luk and Mowry 1996; Roth and Sohi 1999). Figures: decision 28.
+// Checked by look_ahead_test.cpp.
+#ifndef THRUM_DETAIL_SCHED_QUEUE_LOOK_AHEAD_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_LOOK_AHEAD_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+/// Starts loading what a goroutine needs that is switched to: its saved registers and the frames
+/// between them and the function that called the library.
+inline void prefetch_stack(const void* sp) noexcept {
+  constexpr std::size_t bytes = 384;
+  constexpr std::size_t line = 64;
+  const auto frames = reinterpret_cast<std::uintptr_t>(sp);
+  for (std::size_t at = 0; at != bytes; at += line) {
+    __builtin_prefetch(reinterpret_cast<const void*>(frames + at), 1);
+  }
+}
+
+/// Keeps the links of one queue. Under that queue's lock. T has members `queue_ahead`, `queue_next` and
+/// `sp`, an atomic pointer.
+template <class T>
+class look_ahead {
+ public:
+  /// Items between one that is taken and the one whose stack is asked for. The time of so many switches
+  /// is that of one look into memory, twice over where page tables lie there as well.
+  static constexpr std::size_t distance = 8;
+
+  /// A queue of so many items is long. What belongs to fewer fits into a second-level cache.
+  static constexpr std::size_t long_queue = 1024;
+
+  /// `item` is queued as the last of at least long_queue.
+  void link(T& item) noexcept {
+    T*& place = recent_[count_++ % distance];
+    if (place != nullptr) {
+      place->queue_ahead = &item;
+    }
+    place = &item;
+  }
+
+  /// `item` has been taken, and has a link: asks for those that follow.
+  THRUM_COLD static void fetch(T& item) noexcept {
+    T* const soon = item.queue_ahead;
+    item.queue_ahead = nullptr;
+    prefetch_stack(soon->sp.peek());
+    if (T* const later = soon->queue_ahead) {
+      __builtin_prefetch(later, 1);
+    }
+  }
+
+ private:
+  T* recent_[distance] = {};
+  std::size_t count_ = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+template <class T, class Traits>
+class alignas(base::cache_line_size) yield_queue {
+ public:
+  using queue = base::intrusive_queue<T>;
+
+  /// So many change Ps at a time: a thief walks from each to the next under the lock.
+  static constexpr std::size_t most = Traits::run_queue_capacity / 2;
+
+  // ---- any thread ----
+
+  /// YQ2. May be out of date for all but the holder of the P.
+  bool empty() const noexcept {
+    // [yq.size <] acquire: an idler's look follows the fence of I5; sees: update_size
+    return size_.load(acquire) == 0;
+  }
+
+  std::uint32_t size() const noexcept {
+    return size_.load(relaxed);  // relaxed: a figure, or a guess of how many are more
+  }
+
+  /// The oldest: half of what waits here more than `own`, rounded up, but not more than `most`.
+  queue take_surplus(std::size_t own) noexcept {
+    scoped guard(lock_);
+    const std::size_t n = items_.size();
+    const std::size_t half = n > own ? (n - own + 1) / 2 : 0;
+    return take_locked(half < most ? half : most);
+  }
+
+  /// The oldest, or null.
+  T* pop() noexcept {
+    if (empty()) {
+      return nullptr;
+    }
+    scoped guard(lock_);
+    T* const item = items_.empty() ? nullptr : pop_front();
+    update_size();
+    return item;
+  }
+
+  // ---- the holder of the P ----
+
+  spin_lock& lock() noexcept { return lock_; }
+
+  void append(queue&& items) noexcept {
+    scoped guard(lock_);
+    items_.append(static_cast<queue&&>(items));
+    update_size();
+  }
+
+  queue drain() noexcept {
+    if (empty()) {
+      return {};
+    }
+    scoped guard(lock_);
+    queue all = static_cast<queue&&>(items_);
+    update_size();
+    return all;
+  }
+
+  void push_back_locked(T& item) noexcept {
+    push_back(item);
+    update_size();
+  }
+
+  /// Adds one and takes the oldest of the others; null, and it adds none, if there are no others.
+  THRUM_INLINE T* exchange_locked(T& item) noexcept {
+    if (items_.empty()) {
+      return nullptr;
+    }
+    push_back(item);
+    return pop_front();
+  }
+
+ private:
+  THRUM_INLINE void push_back(T& item) noexcept {
+    if (items_.size() >= look_ahead<T>::long_queue) [[unlikely]] {
+      ahead_.link(item);
+    }
+    items_.push_back(&item);
+  }
+
+  /// There must be one.
+  THRUM_INLINE T* pop_front() noexcept {
+    T* const item = items_.pop_front();
+    // The next caller runs the one that is first now: its stack, and the head of its successor.
+    if (T* const first = items_.front()) {
+      if (item->queue_ahead != nullptr) [[unlikely]] {
+        look_ahead<T>::fetch(*item);
+      } else {
+        __builtin_prefetch(first->sp.peek());
+        __builtin_prefetch(first->queue_next);
+      }
+    }
+    return item;
+  }
+
+  queue take_locked(std::size_t n) noexcept {
+    queue taken;
+    for (; n != 0; --n) {
+      T* const item = items_.pop_front();
+      item->queue_ahead = nullptr;
+      taken.push_back(item);
+    }
+    update_size();
+    return taken;
+  }
+
+  void update_size() noexcept {
+    // [yq.size >] release: the fence of the thread that wakes a processor orders it (idle.hpp, S2)
+    size_.store(static_cast<std::uint32_t>(items_.size()), release);
+  }
+
+  spin_lock lock_{lock_rank::yielded};
+  queue items_;
+  typename Traits::template atomic<std::uint32_t> size_{0};
+  look_ahead<T> ahead_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 // ---- thrum/detail/sched/stack/free_list.hpp ----
 //
 // Dead Gs on their way to be used again: in chunks, between the Ps and the pool of stacks.
@@ -16375,6 +16624,12 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
   std::uint32_t background_tick = 0;
+  /// Behind the ring, the global queue's turn is next, and not that of `yielded`.
+  bool global_is_next = false;
+  /// Turns of the global queue since goroutines that yield were levelled, and with which P. Not at the same
+  /// turn as the other one: each would take back what the other took.
+  std::uint32_t turns_since_look = id * 7 % 16;
+  std::uint32_t levelled_with = 0;
   std::uint32_t background_shares = 0;  // turns that the monitor has asked for
   /// What the goroutine that runs since switch `io_since` may still do in input and output before
   /// it looks whether another goroutine waits; and how often it has looked in this slice.
@@ -16423,16 +16678,30 @@ struct alignas(base::cache_line_size) processor {
   atomic<std::uint32_t> frozen_in{0};
 
   // -- under the scheduler's lock --
-  std::uint32_t idle_since_tick = 0;  // its schedule_tick when give_back.hpp saw it idle last
+  std::uint32_t idle_since_tick = 0;  // its schedule_tick when give_back saw it idle last
   processor* idle_next = nullptr;
 
   // -- the monitor only --
   what_was_seen seen;
 
   run_queue<goroutine, traits> queue;
+  yield_queue<goroutine, traits> yielded;
   timer_heap<traits> timers;
   /// The forks of goroutines that began to fork here.
   fork_list<forked, traits> forks;
+
+  /// Whether goroutines wait here for their turn.
+  bool has_queued() const noexcept { return !queue.empty() || !yielded.empty(); }
+  /// So many, at about this time.
+  std::size_t queued() const noexcept {
+    return queue.size() + (queue.peek_runnext() != nullptr ? 1U : 0U) + yielded.size();
+  }
+  /// Takes all of them. The holder, or a thread that hands the P over.
+  base::intrusive_queue<goroutine> drain() noexcept {
+    auto all = queue.drain();
+    all.append(yielded.drain());
+    return all;
+  }
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -16591,6 +16860,375 @@ constexpr std::uint32_t steal_order::stride(std::uint32_t number) const noexcept
 
 #endif  // THRUM_DETAIL_SCHED_QUEUE_STEAL_ORDER_HPP
 
+#if THRUM_TRACE
+// ---- thrum/detail/trace/recorder.hpp ----
+//
+// The recorder: all chunks, and the half that each M has of it. One for the process, or for each shared object
+// that hides the library. Once made, its memory stays: an M may write at any time.
+#ifndef THRUM_DETAIL_TRACE_RECORDER_HPP
+#define THRUM_DETAIL_TRACE_RECORDER_HPP
+
+// ---- thrum/detail/trace/chunk.hpp ----
+//
+// Where the recorder keeps its events: chunks of a fixed size, claimed in turn.
+//
+// Purpose
+//   An M writes its events without a lock, an allocation or a wait, while a reader copies what all Ms have
+//   written. All chunks together are the last N MiB: an M that writes much claims many of them.
+//
+// State
+//   held    an M writes into the chunk; no other M claims it
+//   stamp   one more than the number of the claim; 0: never claimed
+//   owner   whose events they are
+//   count   events that are complete
+//
+// Invariants
+//   TC1  only the holder writes. It claims a chunk by an exchange on `held`, and passes over those that are held.
+//   TC2  a reader that has seen a part of claim n sees the stamp of claim n or of a later one at its second look.
+//
+// The race: a chunk is claimed anew while a reader copies it.
+//   writer                                reader
+//   count = 0                             reads stamp
+//   stamp = n + 1, release                reads count, acquire
+//   owner, each word, count, release      reads owner and words, acquire
+//                                         reads stamp again: differs? throws the copy away
+//   A word, a count or an owner of claim n carries the stamp of claim n. The count is 0 before the stamp changes:
+//   a reader with the new stamp sees no count of the old claim.
+//
+// Rejected: one ring for each M. An idle M would keep memory for nothing, and the memory for all of them would grow
+// with the threads. A fence instead of release stores of the words: the same instructions on x86-64, and
+// ThreadSanitizer does not know fences.
+//
+// Checked by tests/model/trace_chunk_model.cpp.
+#ifndef THRUM_DETAIL_TRACE_CHUNK_HPP
+#define THRUM_DETAIL_TRACE_CHUNK_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+using namespace base::orders;
+
+/// An event as it lies in memory: see event.hpp for what its words mean.
+struct raw_event {
+  static constexpr std::uint32_t words = 4;
+  std::uint64_t word[words];
+};
+
+template <class Traits>
+class alignas(base::cache_line_size) basic_chunk {
+ public:
+  static constexpr std::uint32_t capacity = Traits::events_per_chunk;
+  template <class T>
+  using atomic = typename Traits::template atomic<T>;
+
+  // ---- the M that holds it ----
+
+  /// Claims the chunk, whose events are lost. False: an M holds it.
+  [[nodiscard]] bool claim(std::uint64_t number, std::uint64_t owner,
+                           std::uint64_t& lost) noexcept {
+    // [tr.held <] acquire: TC1, what its last holder has written
+    if (held_.exchange(true, acquire)) {
+      return false;
+    }
+    lost = count_.load(relaxed);        // relaxed: the holder's own from here on
+    count_.store(0, relaxed);           // relaxed: published by the stamp
+    stamp_.store(number + 1, release);  // [tr.stamp >] release: that the count is 0
+    owner_.store(owner, release);       // [tr.chunk >] release: the stamp
+    return true;
+  }
+
+  /// Adds the event behind the `n` that there are.
+  THRUM_INLINE void put(std::uint32_t n, const raw_event& event) noexcept {
+    for (std::uint32_t i = 0; i != raw_event::words; ++i) {
+      words_[n][i].store(event.word[i], release);  // [tr.chunk >] release: the stamp
+    }
+    count_.store(n + 1, release);  // [tr.chunk >] release: the event
+  }
+
+  /// Lets go of it.
+  void give_up() noexcept {
+    held_.store(false, release);  // [tr.held >] release: all that was written
+  }
+
+  // ---- any thread ----
+
+  struct seen {
+    std::uint64_t stamp = 0;
+    std::uint64_t owner = 0;
+    std::uint32_t count = 0;
+    bool is_held = false;
+  };
+
+  /// Copies the events of one claim. A count of 0: there are none, or the chunk was claimed meanwhile.
+  seen copy(raw_event (&to)[capacity]) const noexcept {
+    seen result;
+    result.stamp =
+        stamp_.load(acquire);  // [tr.stamp <] acquire: the count is of this claim or a later one
+    const std::uint32_t n = count_.load(acquire);  // [tr.chunk <] acquire: so many events
+    result.owner = owner_.load(acquire);           // [tr.chunk <] acquire: TC2
+    for (std::uint32_t e = 0; e != n; ++e) {
+      for (std::uint32_t i = 0; i != raw_event::words; ++i) {
+        to[e].word[i] = words_[e][i].load(acquire);  // [tr.chunk <] acquire: TC2
+      }
+    }
+    result.is_held = held_.load(relaxed);        // relaxed: a hint
+    if (stamp_.load(relaxed) == result.stamp) {  // relaxed: ordered by the acquires before it (TC2)
+      result.count = n;
+    }
+    return result;
+  }
+
+ private:
+  atomic<std::uint64_t> stamp_{0};
+  atomic<std::uint64_t> owner_{0};
+  atomic<std::uint32_t> count_{0};
+  atomic<bool> held_{false};
+  atomic<std::uint64_t> words_[capacity][raw_event::words] = {};
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+// ---- thrum/detail/trace/event.hpp ----
+//
+// What an event says, and how its four words hold it.
+//
+//   word 0   when, in units of the recorder's clock
+//   word 1   kind (8 bits), detail (8), the runtime's number (8), P (13), value (27)
+//   word 2   the goroutine that the event is about; of a switch, the one that leaves
+//   word 3   an address or a second goroutine, by kind
+#ifndef THRUM_DETAIL_TRACE_EVENT_HPP
+#define THRUM_DETAIL_TRACE_EVENT_HPP
+
+// ---- thrum/detail/trace/event_kind.hpp ----
+//
+// What the recorder knows of: apart from the rest, for builds that record nothing.
+#ifndef THRUM_DETAIL_TRACE_EVENT_KIND_HPP
+#define THRUM_DETAIL_TRACE_EVENT_KIND_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+enum class event_kind : std::uint8_t {
+  none,
+  made,  // word 3: where; value: its maker if that is a goroutine of the runtime
+  named,  // follows `made` or `ended`, which it belongs to: words 1 to 3 hold the name behind the kind
+  parked,  // detail: wait_reason; value: what it waits on, hashed; word 3: the goroutine that runs next, 0: g0
+  yielded,       // word 3: the goroutine that runs next, 0: g0
+  ended,         // word 3: where it was started
+  runs,          // word 3: where it was started
+  readied,       // detail: readied_by; word 3: the goroutine that did
+  interrupted,   // a signal took its P; the thread keeps it
+  gives_way,     // its slice is over: the next event of the M is its `yielded`
+  taken,         // the P was taken from a thread that blocks; word 3: that M
+  handed_off,    // the P of a goroutine that is in a long call was given to another M
+  stolen,        // value: how many; word 3: the P that they stood on
+  timers,        // value: how many have fired
+  polled,        // value: how many goroutines the poller made ready
+  call_began,    // blocking()
+  call_ended,    // it runs with a P again
+  thread_began,  //
+  thread_ended,  //
+  marked,        // word 3: the text; value: its length
+  region_began,  // likewise
+  region_ended,  // likewise
+  procs,         // value: how many there are now
+};
+
+/// What made a goroutine ready.
+enum class readied_by : std::uint8_t { goroutine, scheduler, poller, thread };
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+/// The letters of a goroutine's name that a `named` event has room for.
+inline constexpr std::uint32_t name_room = 23;
+
+/// An event, unpacked.
+struct event {
+  static constexpr std::uint32_t no_p = 0x1FFF;
+  static constexpr std::uint32_t value_bits = 27;
+  static constexpr std::uint32_t most_value = (1U << value_bits) - 1;
+
+  std::uint64_t time = 0;
+  event_kind kind = event_kind::none;
+  std::uint8_t detail = 0;
+  std::uint8_t runtime = 0;
+  std::uint32_t p = no_p;
+  std::uint32_t value = 0;
+  std::uint64_t goroutine = 0;
+  std::uint64_t other = 0;
+
+  THRUM_INLINE static raw_event pack(const event& e) noexcept {
+    return {{e.time,
+             static_cast<std::uint64_t>(e.kind) | std::uint64_t{e.detail} << 8 |
+                 std::uint64_t{e.runtime} << 16 | std::uint64_t{e.p} << 24 |
+                 std::uint64_t{e.value} << 37,
+             e.goroutine, e.other}};
+  }
+  static event unpack(const raw_event& raw) noexcept {
+    const std::uint64_t what = raw.word[1];
+    event e;
+    e.time = raw.word[0];
+    e.kind = static_cast<event_kind>(what & 0xFF);
+    e.detail = static_cast<std::uint8_t>(what >> 8);
+    e.runtime = static_cast<std::uint8_t>(what >> 16);
+    e.p = static_cast<std::uint32_t>(what >> 24) & no_p;
+    e.value = static_cast<std::uint32_t>(what >> 37);
+    e.goroutine = raw.word[2];
+    e.other = raw.word[3];
+    return e;
+  }
+
+  /// As many bits of a number as a value holds, all ones if it is larger.
+  static constexpr std::uint32_t limited(std::uint64_t n) noexcept {
+    return n < most_value ? static_cast<std::uint32_t>(n) : most_value;
+  }
+  /// An object by which it can be told from most others.
+  static std::uint32_t hashed(const void* object) noexcept {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) >> 4) & most_value;
+  }
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+struct chunk_traits {
+  template <class T>
+  using atomic = std::atomic<T>;
+  /// 32 KiB: claimed once in a thousand events, and a thread that writes little keeps little.
+  static constexpr std::uint32_t events_per_chunk = 1022;
+};
+
+using chunk = basic_chunk<chunk_traits>;
+
+/// What an M keeps. Its thread alone uses it, inside the scheduler.
+struct writer {
+  chunk* at = nullptr;
+  std::uint32_t used = 0;
+  std::uint32_t object = 0;  // what the goroutine that is about to park waits on
+
+  writer() noexcept = default;
+  writer(const writer&) = delete;
+  writer& operator=(const writer&) = delete;
+  ~writer() {
+    if (at != nullptr) {
+      at->give_up();
+    }
+  }
+};
+
+class recorder {
+ public:
+  /// Whether events are wanted.
+  THRUM_INLINE bool is_on() const noexcept { return on_.get(); }
+
+  /// Makes room for so many bytes, unless there is some. False: there is no memory.
+  bool make(std::size_t bytes) noexcept {
+    if (chunks_.load(relaxed) != nullptr) {  // relaxed: one thread starts and stops
+      return true;
+    }
+    constexpr std::size_t fewest = 16;
+    count_ = bytes / sizeof(chunk) < fewest ? fewest : bytes / sizeof(chunk);
+    auto* const all = new (std::nothrow) chunk[count_];
+    by_counter_.set(arch::has_steady_counter());
+    chunks_.store(all, release);  // [tr.all >] release: the chunks
+    return all != nullptr;
+  }
+  void turn(bool on) noexcept { on_.set(on); }
+
+  std::uint64_t now() const noexcept {
+    return by_counter_.get() ? arch::read_counter() : static_cast<std::uint64_t>(os::now());
+  }
+
+  /// Adds an event, or two that stand side by side. `owner` names the M.
+  void add(writer& to, std::uint64_t owner, const raw_event& first,
+           const raw_event* second = nullptr) noexcept {
+    const std::uint32_t wanted = second == nullptr ? 1 : 2;
+    if (to.at == nullptr || to.used + wanted > chunk::capacity) [[unlikely]] {
+      if (!next_chunk(to, owner)) {
+        lost_.add(wanted);
+        return;
+      }
+    }
+    to.at->put(to.used++, first);
+    if (second != nullptr) {
+      to.at->put(to.used++, *second);
+    }
+  }
+
+  /// Events that were overwritten, or had no room.
+  std::uint64_t lost() const noexcept { return lost_.get(); }
+
+  /// The claims so far.
+  std::uint64_t claims() const noexcept { return next_.get(); }
+  std::size_t size() const noexcept {
+    // [tr.all <] acquire: the chunks
+    return chunks_.load(acquire) == nullptr ? 0 : count_;
+  }
+  const chunk& operator[](std::size_t i) const noexcept {
+    return chunks_.load(acquire)[i];  // [tr.all <] acquire: the chunk
+  }
+
+ private:
+  [[gnu::cold]] bool next_chunk(writer& to, std::uint64_t owner) noexcept {
+    if (to.at != nullptr) {
+      to.at->give_up();
+      to.at = nullptr;
+    }
+    chunk* const all = chunks_.load(acquire);  // [tr.all <] acquire: the chunks
+    if (all == nullptr) {
+      return false;
+    }
+    for (std::size_t tries = 0; tries != count_; ++tries) {
+      const std::uint64_t number = next_.add();
+      chunk& each = all[number % count_];
+      std::uint64_t lost = 0;
+      if (each.claim(number, owner, lost)) {
+        lost_.add(lost);
+        to.at = &each;
+        to.used = 0;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  base::hint<bool> on_{false};
+  base::set_once<bool> by_counter_{false};
+  std::atomic<chunk*> chunks_{nullptr};
+  std::size_t count_ = 0;  // written before chunks_
+  base::shared_figure<std::uint64_t> next_{0};
+  base::shared_figure<std::uint64_t> lost_{0};
+};
+
+inline constinit recorder the_recorder;
+
+/// Writes the record before a report ends the program. Null: there is no file to write to.
+inline constinit base::set_once<void (*)() noexcept> write_at_trouble{nullptr};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#endif
+
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -16706,11 +17344,17 @@ struct alignas(base::cache_line_size) machine {
 
   // -- the monitor only --
   machine* watched_next = nullptr;  // of those that run without a P
-  std::int64_t watched_cpu = 0;
+  std::int64_t watched_cpu = 0;     // at the last look, `watched_at`
+  std::int64_t watched_at = 0;
   bool watched = false;
 
   // -- the creator only --
   os::thread thread;
+
+#if THRUM_TRACE
+  // -- this thread only, inside --
+  trace_detail::writer trace;
+#endif
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -16752,15 +17396,12 @@ THRUM_NOINLINE inline machine* find_current_m() noexcept {
 
 #else
 
-/// Asks to be told.
-struct told_of_current_m {
-  told_of_current_m() noexcept {
-    // [cm.tell >] release: pairs with set_current_m.
-    os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
-  }
-  static const told_of_current_m asked;
-};
-inline const told_of_current_m told_of_current_m::asked;
+/// Asks each M to tell this executable when it starts.
+THRUM_CALLED_AT_LOAD inline void ask_to_be_told() noexcept {
+  // [cm.tell >] release: pairs with set_current_m.
+  os::process_wide<current_key>::get().tell_executable.store(&set_current_slot, release);
+}
+THRUM_ELSE_AT_START(ask_to_be_told);
 
 #endif
 
@@ -16776,7 +17417,7 @@ THRUM_NOINLINE inline machine* current_m() noexcept {
   return m;
 #else
   if constexpr (traits::is_process_wide) {
-    static_cast<void>(&told_of_current_m::asked);  // makes it exist
+    THRUM_AT_LOAD(&ask_to_be_told);
   }
   return current_slot::value;
 #endif
@@ -16787,7 +17428,7 @@ inline void set_current_m(machine* m) noexcept {
   if constexpr (traits::is_process_wide) {
     auto& known = os::process_wide<current_key>::get();
     known.key.set(m);
-    // [cm.tell <] acquire: pairs with told_of_current_m.
+    // [cm.tell <] acquire: pairs with ask_to_be_told.
     if (auto* const tell = known.tell_executable.load(acquire)) {
       tell(m);
     }
@@ -16816,6 +17457,8 @@ inline bool is_goroutine() noexcept {
 // while it holds a P is in find_work.hpp and loop.hpp.
 //
 // Lock order: queue/lock_rank.hpp.
+//
+// What a runtime tells its scheduler, once: figures, and what to call on the floors above.
 #ifndef THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
 #define THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
 
@@ -17388,74 +18031,6 @@ class p_table {
 
 #endif
 
-// ---- thrum/detail/sched/core/scheduler_config.hpp ----
-//
-// What a runtime tells its scheduler, once: figures, and what to call on the floors above.
-#ifndef THRUM_DETAIL_SCHED_CORE_SCHEDULER_CONFIG_HPP
-#define THRUM_DETAIL_SCHED_CORE_SCHEDULER_CONFIG_HPP
-
-#include <atomic>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-using namespace base::orders;
-
-/// For how long a stack, or a thread, must have been of no use before it goes back to the system.
-/// Tests shorten them, before they make a runtime.
-inline constinit base::set_once<std::int64_t> default_stack_idle_ns{1'000'000'000};
-inline constinit base::set_once<std::int64_t> default_thread_idle_ns{10'000'000'000};
-
-class host_bell;
-
-struct scheduler_config {
-  unsigned procs = 1;
-  unsigned max_threads = 10'000;
-  memory_hooks memory{};
-  std::uint8_t stack_class = 18;
-  std::int64_t time_slice_ns = 10'000'000;
-  std::int64_t stack_idle_ns = default_stack_idle_ns.get();
-  std::int64_t thread_idle_ns = default_thread_idle_ns.get();
-  bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
-  bool interrupts = true;  // ... and from those that compute, by a signal
-  /// Called on each M's thread as its first and its last act.
-  void (*thread_started)(void* user, unsigned m) = nullptr;
-  void (*thread_stopping)(void* user, unsigned m) = nullptr;
-  /// Called by the monitor, every trace_every_ns, if that is not 0.
-  void (*trace)(void* user, std::int64_t now) = nullptr;
-  std::int64_t trace_every_ns = 0;
-  /// Called by the creator when a dump was requested; null: none can be requested.
-  void (*dump)(void* user) = nullptr;
-  /// Called by the creator, every check_every_ns, if that is not 0.
-  void (*check)(void* user) = nullptr;
-  std::int64_t check_every_ns = 0;
-  /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
-  /// for. See deadlock.hpp.
-  void (*deadlock)(void* user) = nullptr;
-  /// Called once by the thread that stops the runtime, when it has waited for a second.
-  void (*slow_stop)(void* user) noexcept = nullptr;
-  /// Called when a goroutine was found to have left its stack; `g` is that goroutine.
-  void (*stack_overrun)(const void* g) noexcept = nullptr;
-  bool is_whole_program = false;  // made by run()
-  /// Which poller, where there are several.
-  netpoll::choice poller = netpoll::choice::usual;
-  /// What exit() is to call first.
-  os::exit_hook exit_hook = nullptr;
-  /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
-  /// was thrown.
-  bool catches_panics = false;
-  /// Tells the first host of goroutines that are bound to it. Null: not asked for.
-  host_bell* bell = nullptr;
-  /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
-  unsigned passive_threads = 0;
-  void* user = nullptr;
-  char name[12] = "thrum";
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
 // ---- thrum/detail/sched/core/virtual_time.hpp ----
 //
 // A clock that stands still while anything can happen: what tests of timeouts run on.
@@ -17690,10 +18265,6 @@ class freeze_state {
 //   HO5  if there is a bell, and goroutines are in an inbox that is not closed, then the host sleeps in
 //        its note, or is in a call that looks into the inbox before it ends, or the bell has been rung
 //        since its last call began.
-#ifndef THRUM_DETAIL_SCHED_HOST_HOST_HPP
-#define THRUM_DETAIL_SCHED_HOST_HOST_HPP
-
-// ---- thrum/detail/sched/host/host_bell.hpp ----
 //
 // Tells the main loop of a host that there is something for its thread to do (options::on_host_work),
 // for loops that would otherwise have to ask at a period.
@@ -17706,10 +18277,38 @@ class freeze_state {
 //   ring   a waker that puts a goroutine into the inbox (host_inbox) of a host that was not rung for
 //          yet, under the lock of the inbox; wakes the thread and never waits
 //   call   the thread: takes the wake-up back first, so that a ring during the call is one more
-#ifndef THRUM_DETAIL_SCHED_HOST_HOST_BELL_HPP
-#define THRUM_DETAIL_SCHED_HOST_HOST_BELL_HPP
+#ifndef THRUM_DETAIL_SCHED_HOST_HOST_HPP
+#define THRUM_DETAIL_SCHED_HOST_HOST_HPP
+
+// ---- thrum/detail/sched/queue/no_deadline.hpp ----
+//
+// The values that stand in place of a deadline, and the latest moment that is one.
+#ifndef THRUM_DETAIL_SCHED_QUEUE_NO_DEADLINE_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_NO_DEADLINE_HPP
+
+#include <cstdint>
+#include <limits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The time that never comes.
+inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+/// In place of a deadline: the wait ends when the stop_relay of the calling goroutine or thread says
+/// (run/stop_relay.hpp). Passed by a caller that has one, and never computed from a time.
+inline constexpr std::int64_t until_stopped = no_deadline - 1;
+
+/// The latest moment that can be waited for: a timer that is set to it never fires in a lifetime.
+inline constexpr std::int64_t latest_moment = until_stopped - 1;
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -17762,42 +18361,6 @@ class host_bell {
   bool has_started_ = false;
   os::thread thread_;
 };
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/detail/sched/queue/no_deadline.hpp ----
-//
-// The values that stand in place of a deadline, and the latest moment that is one.
-#ifndef THRUM_DETAIL_SCHED_QUEUE_NO_DEADLINE_HPP
-#define THRUM_DETAIL_SCHED_QUEUE_NO_DEADLINE_HPP
-
-#include <cstdint>
-#include <limits>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The time that never comes.
-inline constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
-
-/// In place of a deadline: the wait ends when the stop_relay of the calling goroutine or thread says
-/// (run/stop_relay.hpp). Passed by a caller that has one, and never computed from a time.
-inline constexpr std::int64_t until_stopped = no_deadline - 1;
-
-/// The latest moment that can be waited for: a timer that is set to it never fires in a lifetime.
-inline constexpr std::int64_t latest_moment = until_stopped - 1;
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
@@ -18073,18 +18636,16 @@ struct host_threads {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#endif
+#endif  // THRUM_DETAIL_SCHED_HOST_HOST_HPP
 
 // ---- thrum/detail/sched/queue/global_queue.hpp ----
 //
 // The queue that all Ps share: a FIFO under a spin lock.
 //
-// Here go goroutines that yielded or were preempted, what overflowed from a ring, and what was made
-// runnable by a thread without a P. It has a lock of its own, apart from the one over the idle
-// lists (Go uses one for both), because a yield takes it twice as often as anything else and
-// because a yielding goroutine keeps it locked until its stack is left. In Go the shared lock ensures
-// that no M gives up a P unnoticed between "the queue is empty" and "I am idle". Here `need_spinning`
-// ensures it: see idle.hpp.
+// Here go goroutines that were preempted, what overflowed from a ring, and what was made runnable by a
+// thread without a P. Those that yielded stay on their P (yield_queue.hpp). It has a lock of its own, apart
+// from the one over the idle lists (Go uses one for both). In Go the shared lock ensures that no M gives up
+// a P unnoticed between "the queue is empty" and "I am idle". Here `need_spinning` ensures it: see idle.hpp.
 //
 // Beside the FIFO stands a second one, for goroutines that had to give way and could have gone on:
 // they come when no others are here, or after every few others. So a goroutine that has waited for
@@ -18096,88 +18657,6 @@ struct host_threads {
 // So the second and the third take turns.
 #ifndef THRUM_DETAIL_SCHED_QUEUE_GLOBAL_QUEUE_HPP
 #define THRUM_DETAIL_SCHED_QUEUE_GLOBAL_QUEUE_HPP
-
-// ---- thrum/detail/sched/queue/look_ahead.hpp ----
-//
-// A long queue of goroutines: each comes into the cache a few turns before its own.
-//
-// Purpose
-//   A goroutine that has waited behind a million others is in no cache: its G, the top of its stack, and
-//   what the processor keeps of page tables. All that is some hundred nanoseconds to wait for, ten times
-//   the switch, and each of them only begins when the one before has come: the link in the G names
-//   the next G. Asked for early, they come side by side, while others run.
-//
-// How
-//   An item that is queued gets a second link, `queue_ahead`, written when the item `distance`
-//   behind it is queued. A thread that takes an item asks for the stack of the one `distance` later,
-//   whose G was asked for as long ago, and for the G that comes `distance` later again.
-//   No thread follows these links to run anything: a wrong one costs some useless loads. Links are wrong
-//   if items are taken out of turn, and for the first few of a queue that was short in between. An item
-//   is never given back to the system while its queue is there, so a wrong link is safe to follow.
-//   Short queues have no such links: what stands there was used a moment ago.
-//
-// Source: jump pointers (Luk and Mowry 1996; Roth and Sohi 1999). Figures: decision 28.
-// Checked by look_ahead_test.cpp.
-#ifndef THRUM_DETAIL_SCHED_QUEUE_LOOK_AHEAD_HPP
-#define THRUM_DETAIL_SCHED_QUEUE_LOOK_AHEAD_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-using namespace base::orders;
-
-/// Starts loading what a goroutine needs that is switched to: its saved registers and the frames
-/// between them and the function that called the library.
-inline void prefetch_stack(const void* sp) noexcept {
-  constexpr std::size_t bytes = 384;
-  constexpr std::size_t line = 64;
-  const auto frames = reinterpret_cast<std::uintptr_t>(sp);
-  for (std::size_t at = 0; at != bytes; at += line) {
-    __builtin_prefetch(reinterpret_cast<const void*>(frames + at), 1);
-  }
-}
-
-/// Keeps the links of one queue. Under that queue's lock. T has members `queue_ahead`, `queue_next` and
-/// `sp`, an atomic pointer.
-template <class T>
-class look_ahead {
- public:
-  /// Items between one that is taken and the one whose stack is asked for. The time of so many switches
-  /// is that of one look into memory, twice over where page tables lie there as well.
-  static constexpr std::size_t distance = 8;
-
-  /// A queue of so many items is long. What belongs to fewer fits into a second-level cache.
-  static constexpr std::size_t long_queue = 1024;
-
-  /// `item` is queued as the last of at least long_queue.
-  void link(T& item) noexcept {
-    T*& place = recent_[count_++ % distance];
-    if (place != nullptr) {
-      place->queue_ahead = &item;
-    }
-    place = &item;
-  }
-
-  /// `item` has been taken, and has a link: asks for those that follow.
-  THRUM_COLD static void fetch(T& item) noexcept {
-    T* const soon = item.queue_ahead;
-    item.queue_ahead = nullptr;
-    prefetch_stack(soon->sp.peek());
-    if (T* const later = soon->queue_ahead) {
-      __builtin_prefetch(later, 1);
-    }
-  }
-
- private:
-  T* recent_[distance] = {};
-  std::size_t count_ = 0;
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -18679,7 +19158,7 @@ class idle_set {
     return m;
   }
 
-  // ---- Ms that are too many: give_back.hpp ----
+  // ---- Ms that are too many: give_back ----
 
   /// The smallest number of Ms that were here since forget_least_ms_locked(): so many are too many.
   std::uint32_t least_ms_locked() const noexcept { return least_ms_; }
@@ -18964,7 +19443,7 @@ class poll_turn {
 //
 // Age: dead Gs come and go in chunks (free_list.hpp). A chunk goes on top of the fresh ones, and is the
 // next to be taken. Those of one period become the old ones of the next, and after that the oldest,
-// which give_back.hpp discards a few at a time: one that is taken again in between was not idle. So
+// which give_back (thread_creator_work.hpp) discards a few at a time: one that is taken again in between was not idle. So
 // what was used last is used first, and no list is ever walked.
 //
 // A slab of a hook has no page of its own: the slab stands above the G. Its pages are never given back to
@@ -19252,7 +19731,7 @@ class stack_pool {
   /// Takes dead Gs of one class back, as a chunk; perhaps none.
   void put(std::uint8_t size_class, base::intrusive_queue<goroutine>&& dead) noexcept;
 
-  // ---- give_back.hpp ----
+  // ---- give_back ----
 
   /// Whether any stack has pages that could be given back. If not, the next put() tells.
   bool has_idle() noexcept;
@@ -19579,7 +20058,7 @@ inline goroutine* stack_pool::carve(slab& s) noexcept {
 
 // ---- thrum/detail/sched/thread/thread_creator.hpp ----
 //
-// The thread that makes threads, ends those that are too many (give_back.hpp), and does whatever
+// The thread that makes threads, ends those that are too many (thread_creator_work.hpp), and does whatever
 // else may have to wait for a lock of the C library.
 //
 // Making a thread takes locks of the C library and of its loader, and a goroutine that lost its P may
@@ -19789,173 +20268,6 @@ class thread_creator {
 
 #endif
 
-// ---- thrum/detail/sched/thread/thread_reserve.hpp ----
-//
-// One thread is kept for goroutines that are no loops.
-//
-// Purpose
-//   A goroutine that computes without calling the library keeps its thread until it ends or waits,
-//   also while others have its P: its stack cannot move (preempt.hpp). When as many of them have
-//   begun as there may be threads, they pass the Ps among themselves, and what is new or has slept
-//   never runs. So the last thread that is free of them does not begin another one.
-//
-// Which goroutine is another loop? That is known only after it has run. But loops come in numbers, from one
-// place. Two goroutines are of one kind if they run the same function, started at the same place. A
-// goroutine that has not begun is taken for a loop if one of its kind has used up a slice and goes on
-// doing so: each loop that occupies a thread is stopped again after about as many stops as there are
-// threads, as they take turns. A kind that was not stopped for four times as long was no loop, but had
-// lost its CPU for a slice, or has ended. Goroutines of a loop's kind are held back until a thread is
-// free for them. All others begin; one of them may be a loop of a new kind after all, and then the
-// thread is taken until some loop ends or waits.
-//
-// When
-//   A thread is free while its M idles or sleeps in the poller, from where the monitor calls it when it is
-//   the last (call_last_thread in monitor.hpp), or if it could still be made. TR1 says that the M
-//   that takes the last one finds the state on, so of two Ms that begin goroutines at the same time
-//   at least one looks. When two threads are free, one to keep and one for the next goroutine, the
-//   monitor ends the state and lets the goroutines continue that were held back. Where there
-//   are no more threads than Ps, none can be kept.
-//
-// Where
-//   A new goroutine looks itself, on its own stack, before its function is called (run/start.hpp),
-//   and waits there: one look a goroutine, whatever way led to it.
-//
-// Invariants
-//   TR1  is_active() is true from the moment on in which no thread is free: it becomes so under the
-//        scheduler's lock, before the P is handed over for which the last one was taken.
-//   TR2  a goroutine held back while is_active() turns false is let go by the same call of release():
-//        hold_back() looks at the state under the lock of this object.
-//
-// Rejected: to note that threads are short when a loop is stopped, and to have g0 look at each that
-// begins from then on. The two are steps of different Ms, and between them a loop began on the last
-// thread, once in a thousand starts.
-#ifndef THRUM_DETAIL_SCHED_THREAD_THREAD_RESERVE_HPP
-#define THRUM_DETAIL_SCHED_THREAD_THREAD_RESERVE_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-class thread_reserve {
- public:
-  /// Whether new goroutines must be looked at before they begin.
-  bool is_active() const noexcept { return active_.get(); }
-  /// No thread is free. The caller holds the scheduler's lock: TR1
-  void begin_locked() noexcept { active_.set(true); }
-  /// Threads are free again. The caller holds the scheduler's lock, and then calls release().
-  void end_locked() noexcept { active_.set(false); }
-
-  /// Goroutines that are stopped: each occupies a thread.
-  unsigned stopped() const noexcept {
-    return stopped_.load(relaxed);  // relaxed: a thread that was stopped before matters
-  }
-  void begin_stop() noexcept { stopped_.fetch_add(1, relaxed); }  // relaxed: published with its P
-  void end_stop() noexcept { stopped_.fetch_sub(1, relaxed); }  // relaxed: seen late, it counts on
-
-  /// The system refuses more threads than these; any_number: it has made one.
-  static constexpr unsigned any_number = ~0U;
-  void set_limit(unsigned threads) noexcept { limit_.set(threads); }
-  unsigned limit() const noexcept { return limit_.get(); }
-
-  /// A goroutine has used up a slice without a call.
-  void note_loop(const goroutine& g) noexcept {
-    scoped guard(lock_);
-    kind* known = find(g);
-    if (known == nullptr) {
-      known = &kinds_[next_kind_++ % kinds];
-      *known = kind{g.entry, g.started_at};
-    }
-    known->last_stop = ++stops_;
-  }
-
-  /// Whether one that is about to begin is of a loop's kind.
-  bool is_of_loops(const goroutine& g) noexcept {
-    scoped guard(lock_);
-    return find(g) != nullptr;
-  }
-
-  /// Holds back a goroutine of a loop's kind, if there is still reason to.
-  bool hold_back(goroutine& g) noexcept {
-    scoped guard(lock_);
-    if (!is_active() || find(g) == nullptr) {  // TR2
-      return false;
-    }
-    held_.push_back(&g);
-    ever_held_ = true;
-    return true;
-  }
-
-  /// Returns those that need not be held back any more: all if the state has ended; else those whose
-  /// kind is no loop's, where there may be so many threads.
-  base::intrusive_queue<goroutine> release(std::size_t threads) noexcept {
-    scoped guard(lock_);
-    base::intrusive_queue<goroutine> free;
-    if (!is_active()) {
-      free.append(static_cast<base::intrusive_queue<goroutine>&&>(held_));
-      return free;
-    }
-    forget_kinds(4 * threads);
-    base::intrusive_queue<goroutine> still;
-    while (goroutine* const g = held_.pop_front()) {
-      (find(*g) != nullptr ? still : free).push_back(g);
-    }
-    held_.append(static_cast<base::intrusive_queue<goroutine>&&>(still));
-    return free;
-  }
-
-  /// Whether a goroutine was held back; true only once.
-  bool is_to_be_reported() noexcept {
-    scoped guard(lock_);
-    return ever_held_ && !reported_ && (reported_ = true);
-  }
-
- private:
-  struct kind {
-    void (*entry)(goroutine&) = nullptr;
-    const void* started_at = nullptr;
-    std::uint64_t last_stop = 0;
-  };
-  static constexpr std::uint32_t kinds = 16;
-
-  kind* find(const goroutine& g) noexcept {
-    for (kind& each : kinds_) {
-      if (each.entry == g.entry && each.started_at == g.started_at) {
-        return &each;
-      }
-    }
-    return nullptr;
-  }
-
-  /// Forgets the kinds of which no goroutine was stopped among the last `stops` stops.
-  void forget_kinds(std::uint64_t stops) noexcept {
-    for (kind& each : kinds_) {
-      if (stops_ - each.last_stop > stops) {
-        each = kind();
-      }
-    }
-  }
-
-  spin_lock lock_{lock_rank::reserve};
-  // -- under the lock --
-  base::intrusive_queue<goroutine> held_;
-  kind kinds_[kinds] = {};
-  std::uint32_t next_kind_ = 0;
-  std::uint64_t stops_ = 0;
-  bool ever_held_ = false;
-  bool reported_ = false;
-  // -- under the scheduler's lock; read without --
-  one_writer<bool> active_{false};
-  // -- the Ms that are stopped --
-  atomic<unsigned> stopped_{0};
-  // -- the creator writes --
-  hint<unsigned> limit_{any_number};
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
 // ---- thrum/detail/sched/thread/thread_table.hpp ----
 //
 // The Ms of one scheduler, and what becomes of one whose thread is not there: not yet, no more, or
@@ -20010,6 +20322,11 @@ class m_table {
   /// How many Ms have a thread, or will when the creator comes to them.
   unsigned with_thread() const noexcept { return made() - vacant_count_.get(); }
 
+  /// The system refuses more threads than these; any_number: it has made one.
+  static constexpr unsigned any_number = ~0U;
+  void set_limit(unsigned threads) noexcept { limit_.set(threads); }
+  unsigned limit() const noexcept { return limit_.get(); }
+
   // ---- Ms without a thread ----
 
   /// A vacant one, else `make(place, number)`. Null: there are `most`.
@@ -20056,7 +20373,7 @@ class m_table {
   // ---- Ps for which no thread is to be had ----
 
   void hold_back_locked(processor& p) noexcept {
-    THRUM_ASSERT(MT4, p.queue.empty());
+    THRUM_ASSERT(MT4, !p.has_queued());
     p.idle_next = held_.get();
     // [s.held =] seq_cst: before the caller looks whether an M sleeps in the poller
     held_.exchange(&p, seq_cst);
@@ -20083,6 +20400,7 @@ class m_table {
   machine* vacant_ = nullptr;
   bool spare_begins_ = false;
   under_lock<processor*> held_{nullptr};
+  hint<unsigned> limit_{any_number};  // the creator writes it
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -20093,6 +20411,61 @@ class m_table {
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+using namespace base::orders;
+
+/// For how long a stack, or a thread, must have been of no use before it goes back to the system.
+/// Tests shorten them, before they make a runtime.
+inline constinit base::set_once<std::int64_t> default_stack_idle_ns{1'000'000'000};
+inline constinit base::set_once<std::int64_t> default_thread_idle_ns{10'000'000'000};
+
+class host_bell;
+
+struct scheduler_config {
+  unsigned procs = 1;
+  unsigned max_threads = 10'000;
+  memory_hooks memory{};
+  std::uint8_t stack_class = 18;
+  std::int64_t time_slice_ns = 10'000'000;
+  std::int64_t timer_slack_ns = 50'000;
+  std::int64_t stack_idle_ns = default_stack_idle_ns.get();
+  std::int64_t thread_idle_ns = default_thread_idle_ns.get();
+  bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
+  bool interrupts = true;  // ... and from those that compute, by a signal
+  /// Called on each M's thread as its first and its last act.
+  void (*thread_started)(void* user, unsigned m) = nullptr;
+  void (*thread_stopping)(void* user, unsigned m) = nullptr;
+  /// Called by the monitor, every trace_every_ns, if that is not 0.
+  void (*trace)(void* user, std::int64_t now) = nullptr;
+  std::int64_t trace_every_ns = 0;
+  /// Called by the creator when a dump was requested; null: none can be requested.
+  void (*dump)(void* user) = nullptr;
+  /// Called by the creator, every check_every_ns, if that is not 0.
+  void (*check)(void* user) = nullptr;
+  std::int64_t check_every_ns = 0;
+  /// Called by the monitor when no goroutine can ever run again; does not return. Null: not asked
+  /// for. See deadlock.hpp.
+  void (*deadlock)(void* user) = nullptr;
+  /// Called once by the thread that stops the runtime, when it has waited for a second.
+  void (*slow_stop)(void* user) noexcept = nullptr;
+  /// Called when a goroutine was found to have left its stack; `g` is that goroutine.
+  void (*stack_overrun)(const void* g) noexcept = nullptr;
+  bool reports_crashes = false;   // of its goroutines
+  bool is_whole_program = false;  // made by run()
+  /// Which poller, where there are several.
+  netpoll::choice poller = netpoll::choice::usual;
+  /// What exit() is to call first.
+  os::exit_hook exit_hook = nullptr;
+  /// An exception that leaves a goroutine is caught, for `panic`; else it ends the program where it
+  /// was thrown.
+  bool catches_panics = false;
+  /// Tells the first host of goroutines that are bound to it. Null: not asked for.
+  host_bell* bell = nullptr;
+  /// Threads of the process that are neither Ms nor the monitor and cannot wake a goroutine.
+  unsigned passive_threads = 0;
+  void* user = nullptr;
+  char name[12] = "thrum";
+};
 
 /// Functions named `_locked` want the caller to hold idle.lock(). Short bodies are in scheduler_inline.hpp.
 class runtime_scheduler {
@@ -20258,11 +20631,11 @@ class runtime_scheduler {
   registration registered;
   /// More threads than are to stay are idle, and the creator knows. Under the lock.
   bool has_idle_threads = false;
-  bool discards_timers = false;  // shutdown: each P keeps those that it has
+  bool has_reported_limit = false;  // under the lock
+  bool discards_timers = false;     // shutdown: each P keeps those that it has
   /// Ms that sleep because the goroutine locked to them does.
   atomic<std::uint32_t> locked_asleep{0};
   thread_creator creator;
-  thread_reserve reserve;
   std::int64_t started_at = 0;
 
  private:
@@ -20357,7 +20730,7 @@ inline bool runtime_scheduler::has_queued_work() noexcept {
   const unsigned n = ps.live();
   const unsigned all = n + ps.hosts();
   for (unsigned i = 0; i < all && !work; ++i) {
-    work = !ps.among(i, n).queue.empty();
+    work = ps.among(i, n).has_queued();
   }
   return work || has_forks();
 }
@@ -20414,6 +20787,7 @@ inline void runtime_scheduler::pass_p(processor& p, machine& m, bool spinning) n
 }
 
 inline void runtime_scheduler::put_idle_locked(processor& p) noexcept {
+  THRUM_ASSERT(ID1, p.yielded.empty());
   if (p.id < procs()) {
     idle.put_p_locked(p);
   } else {
@@ -20526,39 +20900,320 @@ inline std::uint64_t runtime_scheduler::goroutine_count() noexcept {
   return created - finished;
 }
 
-// ---- threads that are free ---------------------------------------------------------------------
-
 /// How many threads there may be, as far as is known.
 inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
   const unsigned most = scheduler.config().max_threads;
-  const unsigned given = scheduler.reserve.limit();
+  const unsigned given = scheduler.ms.limit();
   return given < most ? given : most;
-}
-
-/// Threads that nothing occupies, or that may still be made. Exact with the lock.
-inline std::size_t free_threads(const runtime_scheduler& scheduler) noexcept {
-  const std::size_t most = most_threads(scheduler);
-  const std::size_t with_thread = scheduler.ms.with_thread();
-  const std::size_t in_poller = scheduler.poll.somebody_sleeps() ? 1 : 0;
-  return (most > with_thread ? most - with_thread : 0) + scheduler.idle.idle_ms() + in_poller;
-}
-
-/// Whether a loop that begins takes the last thread.
-inline bool is_short_of_threads(const runtime_scheduler& scheduler) noexcept {
-  return !scheduler.clock.is_virtual() && most_threads(scheduler) > scheduler.procs() &&
-         scheduler.reserve.stopped() != 0 && free_threads(scheduler) == 0;
-}
-
-/// A thread is not free any more: the last one is kept. Caller holds the lock.
-inline void note_threads_locked(runtime_scheduler& scheduler) noexcept {
-  if (free_threads(scheduler) == 0) [[unlikely]] {
-    scheduler.reserve.begin_locked();  // TR1
-  }
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
+
+#endif  // THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
+
+// ---- thrum/detail/trace/hooks.hpp ----
+//
+// What the scheduler tells the recorder, a line at each place. Where THRUM_TRACE is 0 these functions are empty. Where
+// it is 1 they are a load and a branch while nothing is recorded.
+//
+// The calling thread is inside the scheduler: no signal handler records between the words of an event.
+#ifndef THRUM_DETAIL_TRACE_HOOKS_HPP
+#define THRUM_DETAIL_TRACE_HOOKS_HPP
+
+// ---- thrum/detail/trace/event_kind.hpp ----
+//
+// What the recorder knows of: apart from the rest, for builds that record nothing.
+#ifndef THRUM_DETAIL_TRACE_EVENT_KIND_HPP
+#define THRUM_DETAIL_TRACE_EVENT_KIND_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+enum class event_kind : std::uint8_t {
+  none,
+  made,  // word 3: where; value: its maker if that is a goroutine of the runtime
+  named,  // follows `made` or `ended`, which it belongs to: words 1 to 3 hold the name behind the kind
+  parked,  // detail: wait_reason; value: what it waits on, hashed; word 3: the goroutine that runs next, 0: g0
+  yielded,       // word 3: the goroutine that runs next, 0: g0
+  ended,         // word 3: where it was started
+  runs,          // word 3: where it was started
+  readied,       // detail: readied_by; word 3: the goroutine that did
+  interrupted,   // a signal took its P; the thread keeps it
+  gives_way,     // its slice is over: the next event of the M is its `yielded`
+  taken,         // the P was taken from a thread that blocks; word 3: that M
+  handed_off,    // the P of a goroutine that is in a long call was given to another M
+  stolen,        // value: how many; word 3: the P that they stood on
+  timers,        // value: how many have fired
+  polled,        // value: how many goroutines the poller made ready
+  call_began,    // blocking()
+  call_ended,    // it runs with a P again
+  thread_began,  //
+  thread_ended,  //
+  marked,        // word 3: the text; value: its length
+  region_began,  // likewise
+  region_ended,  // likewise
+  procs,         // value: how many there are now
+};
+
+/// What made a goroutine ready.
+enum class readied_by : std::uint8_t { goroutine, scheduler, poller, thread };
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#if THRUM_TRACE
+
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+#if THRUM_TRACE
+
+/// Threads that are no Ms share a writer.
+struct shared_writer {
+  sched::spin_lock lock{sched::lock_rank::trace};
+  writer to;
+};
+inline constinit shared_writer of_threads;
+
+inline std::uint8_t number_of(const sched::runtime_scheduler& scheduler) noexcept {
+  return static_cast<std::uint8_t>(scheduler.registered.number());
+}
+
+/// Names an M: its runtime's number and its own.
+inline std::uint64_t owner_of(const sched::machine& m) noexcept {
+  return (std::uint64_t{number_of(*m.scheduler)} << 32 | m.id) + 1;
+}
+
+inline std::uint32_t p_of(const sched::machine& m) noexcept {
+  return m.p == nullptr ? event::no_p : m.p->id;
+}
+
+inline void add(sched::machine* m, const raw_event& first,
+                const raw_event* second = nullptr) noexcept {
+  if (m != nullptr) {
+    the_recorder.add(m->trace, owner_of(*m), first, second);
+    return;
+  }
+  sched::scoped guard(of_threads.lock);
+  the_recorder.add(of_threads.to, 0, first, second);
+}
+
+/// An event of an M, with its time, runtime and P.
+inline event event_of(const sched::machine& m, event_kind kind, std::uint64_t goroutine = 0,
+                      std::uint64_t other = 0) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = kind;
+  e.runtime = number_of(*m.scheduler);
+  e.p = p_of(m);
+  e.goroutine = goroutine;
+  e.other = other;
+  return e;
+}
+
+/// Adds an event that tells where the goroutine was started, and its name if it has one.
+inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g) noexcept {
+  e.other = reinterpret_cast<std::uintptr_t>(g.started_at);
+  if (g.name[0] == '\0') {
+    add(m, event::pack(e));
+    return;
+  }
+  raw_event name{};
+  name.word[0] = e.time;
+  name.word[1] = static_cast<std::uint64_t>(event_kind::named);
+  constexpr std::size_t room = sched::goroutine::name_capacity - 1;
+  static_assert(room == name_room);
+  for (std::size_t i = 0; i != room && g.name[i] != '\0'; ++i) {
+    const auto byte = std::uint64_t{static_cast<unsigned char>(g.name[i])};
+    name.word[1 + (i + 1) / 8] |= byte << (i + 1) % 8 * 8;
+  }
+  const raw_event first = event::pack(e);
+  add(m, first, &name);
+}
+
+[[gnu::cold]] THRUM_NOINLINE inline void note_made(sched::machine* m,
+                                                   const sched::goroutine& g) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = event_kind::made;
+  e.runtime = number_of(*g.scheduler);
+  e.goroutine = g.id;
+  if (m != nullptr) {
+    e.p = p_of(*m);
+    e.value = m->g == nullptr ? 0 : event::limited(m->g->id);
+  }
+  add_with_name(m, e, g);
+}
+
+THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
+  add(&m, event::pack(
+              event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at))));
+}
+
+/// The goroutine leaves, and `next` runs in the same moment.
+THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine& g,
+                                       const sched::goroutine* next, bool for_good) noexcept {
+  if (for_good) [[unlikely]] {
+    event e = event_of(m, event_kind::ended, g.id);
+    add_with_name(&m, e, g);
+    if (next != nullptr) {
+      e.kind = event_kind::runs;
+      e.goroutine = next->id;
+      e.other = reinterpret_cast<std::uintptr_t>(next->started_at);
+      add(&m, event::pack(e));
+    }
+    return;
+  }
+  event e = event_of(m, event_kind::yielded, g.id, next == nullptr ? 0 : next->id);
+  if (g.status.get() == sched::g_status::waiting) [[likely]] {
+    e.kind = event_kind::parked;
+    e.detail = static_cast<std::uint8_t>(g.reason.get());
+    e.value = m.trace.object;
+    m.trace.object = 0;
+  }
+  add(&m, event::pack(e));
+}
+
+THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine& g,
+                                      readied_by how) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = event_kind::readied;
+  e.runtime = number_of(*g.scheduler);
+  e.goroutine = g.id;
+  if (m == nullptr || m->scheduler != g.scheduler) {
+    how = how == readied_by::poller ? how : readied_by::thread;
+  } else {
+    e.p = p_of(*m);
+    if (how == readied_by::goroutine) {
+      how = m->g == nullptr ? readied_by::scheduler : how;
+      e.other = m->g == nullptr ? 0 : m->g->id;
+    }
+  }
+  e.detail = static_cast<std::uint8_t>(how);
+  add(m, event::pack(e));
+}
+
+/// An event of the M's goroutine, or of the M.
+[[gnu::cold]] THRUM_NOINLINE inline void note(sched::machine& m, event_kind kind,
+                                              std::uint64_t value = 0,
+                                              std::uint64_t other = 0) noexcept {
+  event e = event_of(m, kind, m.g == nullptr ? 0 : m.g->id, other);
+  e.value = event::limited(value);
+  add(&m, event::pack(e));
+}
+
+/// An event of a P that the monitor, or an M without a P, has taken.
+[[gnu::cold]] THRUM_NOINLINE inline void note_p(const sched::runtime_scheduler& scheduler,
+                                                event_kind kind, std::uint32_t p,
+                                                std::uint64_t goroutine,
+                                                std::uint64_t other) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = kind;
+  e.runtime = number_of(scheduler);
+  e.p = p;
+  e.goroutine = goroutine;
+  e.other = other;
+  add(sched::current_m(), event::pack(e));
+}
+
+/// `m` makes g, which will be ready in a moment. Null: a thread without an M does.
+THRUM_INLINE void made(sched::machine* m, const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_made(m, g);
+  }
+}
+/// m puts g on the processor.
+THRUM_INLINE void runs(sched::machine& m, const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_run(m, g);
+  }
+}
+/// g leaves m for `next`; null: for g0.
+THRUM_INLINE void switches(sched::machine& m, const sched::goroutine& g,
+                           const sched::goroutine* next, bool for_good) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_switch(m, g, next, for_good);
+  }
+}
+/// The goroutine of m is about to wait on that object.
+THRUM_INLINE void waits_on(sched::machine& m, const void* object) noexcept {
+  m.trace.object = event::hashed(object);
+}
+/// The calling thread, whose M is `m`, makes g ready.
+THRUM_INLINE void readied(sched::machine* m, const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_ready(m, g, readied_by::goroutine);
+  }
+}
+/// As readied(), for each of a queue.
+THRUM_INLINE void readied_all(sched::machine* m,
+                              const base::intrusive_queue<sched::goroutine>& gs) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    for (const sched::goroutine* g = gs.front(); g != nullptr; g = g->queue_next) {
+      note_ready(m, *g, readied_by::goroutine);
+    }
+  }
+}
+/// The poller makes g ready.
+THRUM_INLINE void readied_by_poller(const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_ready(sched::current_m(), g, readied_by::poller);
+  }
+}
+/// Something happens to the goroutine of m, or to m.
+THRUM_INLINE void happens(sched::machine& m, event_kind kind, std::uint64_t value = 0,
+                          std::uint64_t other = 0) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note(m, kind, value, other);
+  }
+}
+/// Something happens to a P.
+THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_kind kind,
+                             std::uint32_t p, std::uint64_t goroutine = 0,
+                             std::uint64_t other = 0) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_p(scheduler, kind, p, goroutine, other);
+  }
+}
+
+/// A report is about to end the program. Allocates; not for the handler of a signal.
+[[gnu::cold]] inline void end_with_trouble() noexcept {
+  if (auto* const write = write_at_trouble.get()) {
+    write();
+  }
+}
+
+#else
+
+inline void end_with_trouble() noexcept {}
+// Each takes what the one above takes; a caller computes nothing that costs.
+THRUM_INLINE void made(sched::machine*, const sched::goroutine&) noexcept {}
+THRUM_INLINE void runs(sched::machine&, const sched::goroutine&) noexcept {}
+THRUM_INLINE void switches(sched::machine&, const sched::goroutine&, const sched::goroutine*,
+                           bool) noexcept {}
+THRUM_INLINE void waits_on(sched::machine&, const void*) noexcept {}
+THRUM_INLINE void readied(sched::machine*, const sched::goroutine&) noexcept {}
+THRUM_INLINE void readied_all(sched::machine*,
+                              const base::intrusive_queue<sched::goroutine>&) noexcept {}
+THRUM_INLINE void readied_by_poller(const sched::goroutine&) noexcept {}
+THRUM_INLINE void happens(sched::machine&, event_kind, std::uint64_t = 0,
+                          std::uint64_t = 0) noexcept {}
+THRUM_INLINE void happens_to(const sched::runtime_scheduler&, event_kind, std::uint32_t,
+                             std::uint64_t = 0, std::uint64_t = 0) noexcept {}
+
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
 
 #endif
 
@@ -20669,6 +21324,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
 inline void ready_all(runtime_scheduler& scheduler,
                       base::intrusive_queue<goroutine>&& gs) noexcept {
   machine* const m = current_m();
+  trace_detail::readied_all(m, gs);
   if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
     scheduler.wakers.enter();  // as in ready_elsewhere
     scheduler.global.append(static_cast<decltype(gs)&&>(gs));
@@ -20692,6 +21348,7 @@ inline void ready_all(runtime_scheduler& scheduler,
 /// call it. The goroutine may run, end and be gone before it returns.
 inline void ready(goroutine& g, bool next = true) noexcept {
   machine* const m = current_m();
+  trace_detail::readied(m, g);
   if (m != nullptr && m->p != nullptr && m->scheduler == g.scheduler) [[likely]] {
     ready_on(*m, g, next);
   } else {
@@ -20744,6 +21401,8 @@ struct wait_point : base::list_node<wait_point> {
 /// object's lock, as any point. If the point is out already, the owner waits until the function was called.
 struct callback_point : wait_point {
   using callback_function = void (*)(callback_point&) noexcept;
+  /// An ordinary point, whose function is not looked at.
+  callback_point() noexcept {}
   /// Null: an ordinary point after all.
   explicit callback_point(callback_function function) noexcept : call(function) {
     object = function != nullptr ? static_cast<wait_point*>(this) : nullptr;
@@ -20753,7 +21412,7 @@ struct callback_point : wait_point {
   static bool is_one(const wait_point& point) noexcept { return point.object == &point; }
 
   /// The point may be gone when this returns (WP2).
-  const callback_function call;
+  callback_function call;
 };
 
 /// One wait on several objects (select): a point is linked on each of them, and a thread that
@@ -20878,6 +21537,7 @@ inline void wake(wait_point& point) noexcept {
 THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
   goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
+    trace_detail::readied(m, *g);
     ready_next(*m, *g);
   } else {
     wake(point);
@@ -21351,7 +22011,9 @@ stop_relay* exchange_stop_relay(const section& here, stop_relay* by) noexcept;
 #define THRUM_DETAIL_SCHED_RUN_TAKE_HPP
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -21360,6 +22022,25 @@ THRUM_INLINE void begin_slice(processor& p) noexcept { p.schedule_tick.add(); }
 
 inline bool global_turn(const processor& p) noexcept {
   return p.schedule_tick.get() % traits::global_check_interval == 0;
+}
+
+/// The global queue and `yielded` have every other turn, if both have goroutines.
+inline bool is_turn_of_global(processor& p) noexcept {
+  p.global_is_next = !p.global_is_next;
+  return !p.global_is_next;
+}
+
+/// One of those that yielded here, or of the global queue.
+inline goroutine* pop_behind_ring(machine& m) noexcept {
+  processor& p = *m.p;
+  auto& global = m.scheduler->global;
+  if (p.yielded.empty() || (!global.empty() && is_turn_of_global(p))) {
+    goroutine* const g = global.empty() ? nullptr : global.pop();
+    if (g != nullptr) {
+      return g;
+    }
+  }
+  return p.yielded.pop();
 }
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
@@ -21374,10 +22055,7 @@ THRUM_COLD inline goroutine* end_inheritance(machine& m, goroutine& heir) noexce
   }
   begin_slice(p);
   goroutine* g = p.queue.pop();
-  if (g == nullptr && !m.scheduler->global.empty()) {
-    g = m.scheduler->global.pop();
-  }
-  if (g == nullptr) {
+  if (g == nullptr && (g = pop_behind_ring(m)) == nullptr) {
     return &heir;
   }
   push_to_ring(m, heir);
@@ -21421,12 +22099,24 @@ inline goroutine* take_global(machine& m) noexcept {
   return g;
 }
 
-/// One goroutine of the global queue, on the turn that is reserved for it.
-inline goroutine* take_global_in_turn(machine& m) noexcept {
-  if (!global_turn(*m.p) || m.scheduler->global.empty()) {
+/// What stands behind the ring: one of those that yielded here, or a share of the global queue.
+inline goroutine* take_behind_ring(machine& m) noexcept {
+  processor& p = *m.p;
+  if (!p.yielded.empty() && (m.scheduler->global.empty() || !is_turn_of_global(p))) {
+    if (goroutine* const g = p.yielded.pop()) {
+      begin_slice(p);
+      return g;
+    }
+  }
+  return take_global(m);
+}
+
+/// One of those, on the turn that is reserved for them.
+inline goroutine* take_behind_ring_in_turn(machine& m) noexcept {
+  if (!global_turn(*m.p)) {
     return nullptr;
   }
-  goroutine* g = m.scheduler->global.pop();
+  goroutine* const g = pop_behind_ring(m);
   if (g != nullptr) {
     begin_slice(*m.p);
   }
@@ -21473,7 +22163,7 @@ inline void shuffle(base::intrusive_queue<goroutine>& all, base::random& random)
 THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
   base::random random = scheduler.clock.own().random_of_shuffle();
-  auto all = m.p->queue.drain();
+  auto all = m.p->drain();
   while (goroutine* const g = scheduler.global.pop()) {
     all.push_back(g);
   }
@@ -21491,7 +22181,21 @@ THRUM_COLD inline void shuffle_woken(machine& m) noexcept {
   }
 }
 
-/// Runs the due timers of a P. Returns when its next one is due.
+/// How many due timers one pass may run. They fill at most half of the ring: what the ring has no room for
+/// goes to the global queue, and there timers that are due later would overtake it. What is left stands in
+/// the heap in order. If the ring is full of others, as many as may run between two passes.
+inline std::size_t room_for_woken(const machine& m) noexcept {
+  constexpr std::uint32_t half = traits::run_queue_capacity / 2;
+  constexpr std::uint32_t least = traits::timer_check_interval;
+  if (m.scheduler->clock.is_virtual()) [[unlikely]] {
+    return std::numeric_limits<std::size_t>::max();  // V5: in a random order, all of one moment
+  }
+  const std::uint32_t used = m.p->queue.ring_size();
+  return used + least < half ? half - used : least;
+}
+
+/// Runs due timers of a P, into the ring of the own one: all, if that has room. Returns when the next one is
+/// due.
 inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   const std::int64_t earliest = p.timers.earliest();
   if (earliest == timer_heap<traits>::never) {
@@ -21501,13 +22205,23 @@ inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   if (earliest > now) {
     return earliest;
   }
-  const std::size_t n = p.timers.run_due(now);
+  std::size_t n = 0;
+  std::size_t most = 0;
+  std::int64_t next = 0;
+  do {
+    most = room_for_woken(m);
+    n += p.timers.run_due(now, most);
+    next = p.timers.earliest();
+  } while (next <= now && most > traits::timer_check_interval);  // those woke no goroutines
   m.p->counts.timers.add(n);
+  if (n != 0) {
+    trace_detail::happens(m, trace_detail::event_kind::timers, n);
+  }
   ran = ran || n != 0;
   if (n > 1 && m.scheduler->clock.is_virtual()) [[unlikely]] {
     shuffle_woken(m);
   }
-  return p.timers.earliest();
+  return next;
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -21586,7 +22300,7 @@ inline bool may_follow(runtime_scheduler& scheduler) noexcept {
 THRUM_COLD inline bool is_alone_in_background(const machine& m) noexcept {
   processor& p = *m.p;
   runtime_scheduler& scheduler = *m.scheduler;
-  return p.attention.get() == attention_low && !global_turn(p) && p.queue.empty() &&
+  return p.attention.get() == attention_low && !global_turn(p) && !p.has_queued() &&
          !scheduler.has_shared_work() && !scheduler.idle.spinner_wanted() &&
          scheduler.next_timer(p) > traits::now();
 }
@@ -21688,6 +22402,7 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
     target = m.g0_sp;
     context = &m.context;
   }
+  trace_detail::switches(m, g, next, for_good);
   m.g = next;
   base::before_switch(g.context, *context, for_good);
   // Between two goroutines that both left by this call a return is predicted, else a jump is.
@@ -21722,14 +22437,14 @@ THRUM_INLINE goroutine* take_next(machine& m) noexcept {
     if (is_turn_of_g0(m)) {
       return nullptr;
     }
-    if (goroutine* g = take_global_in_turn(m)) {
+    if (goroutine* g = take_behind_ring_in_turn(m)) {
       return g;
     }
   }
   if (goroutine* g = take_local(m)) {
     return g;
   }
-  return take_global(m);
+  return take_behind_ring(m);
 }
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -21912,6 +22627,7 @@ void park_until(section& here, wait_reason reason, wait_point& point, Lock& held
 template <class Lock>
 THRUM_INLINE bool begin_wait(machine& m, wait_point& point, Lock& held, bool cancellable) noexcept {
   goroutine& g = *m.g;
+  trace_detail::waits_on(m, point.object);
   if (const auto observe = observe_park.get()) [[unlikely]] {
     observe(g.id, g.name);
   }
@@ -22076,8 +22792,15 @@ inline bool commit_behind(machine& m, goroutine& g, void*) noexcept {
   return true;
 }
 
-inline bool commit_unlock_global(machine& m, goroutine&, void*) noexcept {
-  m.scheduler->global.lock().unlock();
+/// YQ3: the stack is left.
+inline bool commit_unlock_yielded(machine& m, goroutine&, void*) noexcept {
+  m.p->yielded.lock().unlock();
+  return true;
+}
+
+/// For commit_unlock_yielded when one more waits here than before.
+inline bool commit_unlock_and_wake(machine& m, goroutine&, void*) noexcept {
+  m.p->yielded.lock().unlock();
   if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
   }
@@ -22102,15 +22825,44 @@ THRUM_COLD inline machine& yield_asked(machine& m) noexcept {
 /// Counts a turn of a goroutine that yields and finds no other: the background's turn must come, too.
 THRUM_COLD inline void count_turn(processor& p) noexcept { begin_slice(p); }
 
+/// Yields of a P between two looks at how many wait on another one.
+inline constexpr std::uint32_t yields_between_looks = 16 * traits::global_check_interval;
+
+/// One other P, the next each time: half of the goroutines that wait there after a yield more than here
+/// come to this P.
+THRUM_COLD inline void level_yielded(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor& p = *m.p;
+  p.turns_since_look = 0;
+  const unsigned live = scheduler.ps.live();
+  do {
+    p.levelled_with = (p.levelled_with + 1) % live;
+  } while (p.levelled_with == p.id && live > 1);
+  processor& other = scheduler.ps[p.levelled_with];
+  if (&other == &p || other.yielded.size() <= p.yielded.size()) {
+    return;
+  }
+  auto taken = other.yielded.take_surplus(p.yielded.size());
+  p.counts.steals.add(taken.size());
+  p.yielded.append(static_cast<decltype(taken)&&>(taken));
+}
+
+/// At global_turn(), of a goroutine that yields.
+THRUM_COLD inline void level_in_turn(machine& m) noexcept {
+  if (++m.p->turns_since_look * traits::global_check_interval >= yields_between_looks) {
+    level_yielded(m);
+  }
+}
+
 /// The running goroutine gives way and lets g0 choose.
 THRUM_COLD inline machine& give_way(machine& m) noexcept {
   return leave(m, static_cast<goroutine*>(nullptr), &commit_behind, nullptr);
 }
 
-/// Gosched: to the tail of the global queue, if anything else can run here. One of background priority
+/// Gosched: behind all that wait on this P, if anything else can run here. One of background priority
 /// goes to its own queue, by yield_slow (BG2).
 ///
-/// The queue's lock is held from the look at its head until the goroutine has left its stack, so
+/// The lock of `yielded` is held from the look at its head until the goroutine has left its stack, so
 /// one acquisition serves both taking the successor and queueing the predecessor.
 inline void yield(section& here) noexcept {
   machine& m = here.this_m();
@@ -22128,29 +22880,37 @@ inline void yield(section& here) noexcept {
   goroutine* next = nullptr;
   if (!global_turn(p)) [[likely]] {
     next = take_local(m);
-  } else if (is_turn_of_g0(m)) {
-    here.moved_to(yield_slow(m));
-    return;
-  }
-  scheduler.global.lock().lock();
-  if (next == nullptr) {
-    // One at a time: the lock is needed anyway, and the way over the ring costs another exchange.
-    next = scheduler.global.pop_locked();
-    if (next != nullptr) {
-      begin_slice(p);
-    } else {
-      scheduler.global.lock().unlock();
-      if ((next = take_local(m)) == nullptr) {
-        count_turn(p);
-        return;
-      }
-      scheduler.global.lock().lock();
+  } else {
+    if (is_turn_of_g0(m)) {
+      here.moved_to(yield_slow(m));
+      return;
     }
+    level_in_turn(m);
   }
   goroutine& g = *m.g;
+  if (next == nullptr) {
+    if (!scheduler.global.empty() && (p.yielded.empty() || is_turn_of_global(p))) {
+      next = take_global(m);
+    }
+    if (next == nullptr && !p.yielded.empty()) {  // YQ1
+      p.yielded.lock().lock();
+      if ((next = p.yielded.exchange_locked(g)) != nullptr) {
+        begin_slice(p);
+        g.status.set(g_status::runnable);
+        here.moved_to(leave(m, next, &commit_unlock_yielded, nullptr));
+        return;
+      }
+      p.yielded.lock().unlock();
+    }
+    if (next == nullptr && (next = take_local(m)) == nullptr) {
+      count_turn(p);
+      return;
+    }
+  }
   g.status.set(g_status::runnable);
-  scheduler.global.push_back_locked(g);
-  here.moved_to(leave(m, next, &commit_unlock_global, nullptr));
+  p.yielded.lock().lock();
+  p.yielded.push_back_locked(g);
+  here.moved_to(leave(m, next, &commit_unlock_and_wake, nullptr));
 }
 
 /// Whether the calling goroutine should come to the scheduler. Two loads; from user code, so its P
@@ -23075,6 +23835,7 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
         m->p->attention.get() == 0 && !is_in_background(*joiner->g)) {
       next = joiner->g;
+      trace_detail::readied(m, *next);
       joiner = nullptr;
     } else {
       next = take_next(*m);
@@ -23447,8 +24208,8 @@ std::int64_t deadline_after(std::chrono::duration<Rep, Period> time) noexcept {
   return left > latest_moment - now ? no_deadline : now + left;
 }
 
-/// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than a
-/// millisecond, later than deadline_after says, so that sleepers wake together.
+/// The end of a sleep of so many nanoseconds that begins now: by up to a 16th of it, and by no more than
+/// the runtime's options::timer_slack, later than deadline_after says, so that sleepers wake together.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept;
 
 /// A moment of any clock. Of the steady clock it is taken as it is, of another by its distance from
@@ -24305,30 +25066,11 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-inline bool commit_held_back(machine& m, goroutine& g, void*) noexcept {
-  g.status.set(g_status::runnable);
-  return m.scheduler->reserve.hold_back(g);
-}
-
-/// No thread is free: a goroutine of a loop's kind waits until one is. See thread_reserve.hpp.
-/// Returns the M that it runs on afterwards.
-THRUM_COLD inline machine& wait_for_thread(machine& m) noexcept {
-  machine* here = &m;
-  while (here->scheduler->reserve.is_active() && is_short_of_threads(*here->scheduler) &&
-         here->scheduler->reserve.is_of_loops(*here->g)) {
-    here = &leave(*here, take_next(*here), &commit_held_back, nullptr);
-  }
-  return *here;
-}
-
 /// The first function on a fresh stack.
 inline void goroutine_main(void* pass, void* argument) {
   auto& g = *static_cast<goroutine*>(argument);
   auto* m = static_cast<machine*>(pass);
   arrive(*m, g.context);
-  if (m->scheduler->reserve.is_active()) [[unlikely]] {
-    m = &wait_for_thread(*m);
-  }
   *m->error_number = 0;  // as on a fresh thread
   leave_scheduler(*m);
   g.entry(g);
@@ -24481,6 +25223,7 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
 THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
                          std::uint8_t flags = 0) noexcept {
   prepare_launch(scheduler, g, flags);
+  trace_detail::made(m, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
     ready_next(*m, g);
@@ -24496,6 +25239,7 @@ THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& schedule
   prepare_launch(scheduler, g);
   g.bound = &where.m;
   g.flags = g_bound | g_on_host;
+  trace_detail::made(m, g);
   if (m != nullptr) {
     m->p->counts.created.add();
   } else {
@@ -24827,6 +25571,7 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
     if (joiner != nullptr && joiner->g != nullptr && joiner->g->scheduler == g.scheduler &&
         m->p->attention.get() == 0 && !is_in_background(*joiner->g)) {
       next = joiner->g;
+      trace_detail::readied(m, *next);
       joiner = nullptr;
     } else {
       next = take_next(*m);
@@ -24853,13 +25598,138 @@ inline goroutine* let_go_of_thread(machine& m, goroutine& g, goroutine* next) no
 
 #endif
 
-// ---- thrum/detail/start/request_stop.hpp ----
+// ---- thrum/detail/start/stoppable.hpp ----
+//
+// How a stop that is passed to `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on ends the wait.
 //
 // How the library requests a stop: callbacks of the user's run in the goroutine that does.
-#ifndef THRUM_DETAIL_START_REQUEST_STOP_HPP
-#define THRUM_DETAIL_START_REQUEST_STOP_HPP
+#ifndef THRUM_DETAIL_START_STOPPABLE_HPP
+#define THRUM_DETAIL_START_STOPPABLE_HPP
 
+// ---- thrum/detail/sched/run/io_deadline.hpp ----
+//
+// How a call of input or output that was given a stop hands it down to the waits that it is made of.
+//
+// The call sets a stop_relay that ends_io for its caller, and calls the form without a stop. Each wait
+// for input or output on the way down asks by an io_deadline whether its caller has one. So no
+// function in between has an argument for it, and a stream that stands before another one, also one
+// of a program, is ended with what it waits for. Waits of other kinds, for a lock for instance, are
+// not ended.
+#ifndef THRUM_DETAIL_SCHED_RUN_IO_DEADLINE_HPP
+#define THRUM_DETAIL_SCHED_RUN_IO_DEADLINE_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The deadline of a wait for input or output, together with the stop of the caller's call, if there
+/// is one. Lives in the caller's frame, for one wait or several; meanwhile there is no other one. It
+/// is a stop_condition, so that primitives can wait with it: they end at the deadline, too.
+class io_deadline {
+ public:
+  io_deadline(const section& here, std::int64_t deadline) noexcept
+      : relay_(relay_of(here)), until_(deadline) {
+    if (relay_ != nullptr) [[unlikely]] {
+      stop_deadline_ = relay_->deadline;
+      if (deadline < stop_deadline_) {
+        relay_->deadline = deadline;
+      }
+      until_ = until_stopped;
+    }
+  }
+  explicit io_deadline(std::int64_t deadline) noexcept : io_deadline(section(), deadline) {}
+  io_deadline(const io_deadline&) = delete;
+  io_deadline& operator=(const io_deadline&) = delete;
+  ~io_deadline() {
+    if (relay_ != nullptr) [[unlikely]] {
+      relay_->deadline = stop_deadline_;
+    }
+  }
+
+  /// What to pass to a wait as its deadline.
+  std::int64_t until() const noexcept { return until_; }
+
+  /// The earliest moment at which the wait ends by itself.
+  std::int64_t moment() const noexcept { return relay_ != nullptr ? relay_->deadline : until_; }
+
+  /// Whether the caller's call was told to stop, or the deadline of its stop has passed.
+  bool is_stopped() const noexcept {
+    if (relay_ == nullptr) [[likely]] {
+      return false;
+    }
+    const bool is_over = relay_->is_requested() ||
+                         (stop_deadline_ != no_deadline && stop_deadline_ <= traits::now());
+    relay_->has_ended_io = relay_->has_ended_io || is_over;
+    return is_over;
+  }
+
+  // As of a std::stop_token.
+  bool stop_requested() const noexcept { return is_stopped(); }
+  bool stop_possible() const noexcept { return relay_ != nullptr; }
+
+ private:
+  static stop_relay* relay_of(const section& here) noexcept {
+    const goroutine* const g = here.g();
+    stop_relay* const relay = g != nullptr ? g->stop : current_stop_relay(here);
+    return relay != nullptr && relay->ends_io ? relay : nullptr;
+  }
+
+  stop_relay* const relay_;  // in a frame below; used by its owner only, but for requests
+  std::int64_t until_;
+  std::int64_t stop_deadline_ = no_deadline;
+};
+
+/// Whether the caller's call of input or output was given a stop, which has come.
+inline bool is_io_stopped() noexcept { return io_deadline(no_deadline).is_stopped(); }
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/errc.hpp ----
+//
+// The errors that this library decides itself, as std::error_code.
+//
+// The system has a number for a connection that timed out, ETIMEDOUT: the peer does not answer any
+// more. That a caller's own deadline has passed is something else, and another try may be worth it.
+// So that has a code of its own, and equals the same std::errc.
+#ifndef THRUM_ERRC_HPP
+#define THRUM_ERRC_HPP
+
+#include <system_error>
+#include <type_traits>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+/// What an operation of this library may fail with, besides the system's errors.
+enum class errc {
+  /// The deadline or the time-out that the caller has set passed first. As a std::error_code it
+  /// equals std::errc::timed_out; so does the system's own ETIMEDOUT, which does not equal this.
+  deadline_exceeded = 1,
+  /// A stream has ended in the middle of what was to be read from it.
+  unexpected_end = 2,
+};
+
+/// The category of errc, called "thrum".
+THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept;
+
+/// Makes `error == thrum::errc::deadline_exceeded` work.
+inline std::error_code make_error_code(errc error) noexcept {
+  return {static_cast<int>(error), error_category()};
+}
+
+}}  // namespace thrum::THRUM_ABI
+
+template <>
+struct std::is_error_code_enum<thrum::errc> : std::true_type {};
+
+#endif  // THRUM_ERRC_HPP
+
+#include <concepts>
+#include <cstdint>
 #include <stop_token>
+#include <system_error>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
@@ -24871,7 +25741,143 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::go_detail
 
-#endif
+namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
+
+/// The token for a wait that ends at deadline_of() by itself.
+template <until_condition S>
+std::stop_token token_of(const S& stop) {
+  if constexpr (is_moment<S>) {
+    return {};
+  } else if constexpr (std::same_as<S, std::stop_token>) {
+    return stop;
+  } else if constexpr (requires { token_for_wait(stop); }) {
+    return token_for_wait(stop);
+  } else {
+    return stop.stop_token();
+  }
+}
+
+/// A context's deadline, which ends a wait even if no runtime watches it.
+template <until_condition S>
+std::int64_t deadline_of(const S& stop) {
+  if constexpr (is_moment<S>) {
+    return time_detail::deadline_at(stop);
+  } else if constexpr (requires { stop.deadline(); }) {
+    if (const auto when = stop.deadline()) {
+      return time_detail::deadline_at(*when);
+    }
+  }
+  return sched::no_deadline;
+}
+
+template <until_condition S>
+bool is_over(const S& stop) {
+  if constexpr (is_moment<S>) {
+    return time_detail::deadline_at(stop) <= time_detail::time_now();
+  } else if constexpr (requires { stop.cancelled(); }) {
+    return stop.cancelled();
+  } else {
+    return token_of(stop).stop_requested();
+  }
+}
+
+/// While it lives, the caller's waits until_stopped end with a request of the token, or at a deadline.
+class stoppable {
+ public:
+  stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)
+      : relay_(deadline, of_io), callback_(std::move(token), request{&relay_}) {
+    const sched::section here;
+    before_ = sched::exchange_stop_relay(here, &relay_);
+  }
+  stoppable(const stoppable&) = delete;
+  stoppable& operator=(const stoppable&) = delete;
+  ~stoppable() {
+    const sched::section here;
+    sched::exchange_stop_relay(here, before_);
+  }
+
+  /// Whether it has ended a wait for input or output.
+  bool has_ended_io() const noexcept { return relay_.has_ended_io; }
+
+ private:
+  struct request {
+    sched::stop_relay* of;
+    void operator()() const noexcept { of->request(); }
+  };
+
+  sched::stop_relay relay_;
+  sched::stop_relay* before_ = nullptr;
+  std::stop_callback<request> callback_;
+};
+
+template <stop_condition S, class Attempt, class TimedOut>
+auto until_stop(const S& stop, Attempt attempt, TimedOut timed_out) {
+  if constexpr (std::same_as<S, sched::io_deadline>) {
+    return attempt(stop.until());
+  } else {
+    for (;;) {
+      auto result = [&] {
+        const stoppable here(token_of(stop), deadline_of(stop));
+        return attempt(sched::until_stopped);
+      }();
+      if (!timed_out(result) || is_over(stop)) {
+        return result;
+      }
+    }
+  }
+}
+
+template <until_condition S, class Error, class Call>
+auto run_until_stopped(const S& end, Error& error, Call call) {
+  constexpr bool is_stop = stop_condition<S>;
+  const auto& stop = ending(end);
+  const auto why = [] {
+    if constexpr (is_stop) {
+      return std::make_error_code(std::errc::operation_canceled);
+    } else {
+      return make_error_code(errc::deadline_exceeded);
+    }
+  };
+  for (;;) {
+    if (is_over(stop)) {
+      error = why();
+      return decltype(call())();
+    }
+    const stoppable here(token_of(stop), deadline_of(stop), true);
+    auto result = call();
+    const bool is_end = error && is_over(stop);
+    if (is_end && error == std::errc::operation_canceled) {
+      error = why();
+    }
+    if (!error || !here.has_ended_io() || is_end) {
+      return result;
+    }
+  }
+}
+
+/// Whether `deadline` has come, and not a stop before.
+template <stop_condition S>
+bool sleep_until(std::int64_t deadline, const S& stop) {
+  const std::int64_t own = deadline_of(stop);
+  for (;;) {
+    if (is_over(stop)) {
+      return false;
+    }
+    sched::wake_cause cause;
+    {
+      const stoppable here(token_of(stop), own < deadline ? own : deadline);
+      cause = sched::sleep_until(sched::until_stopped);
+    }
+    sched::exit_if_cancelled(cause);
+    if (deadline <= time_detail::time_now()) {
+      return true;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::stop_detail
+
+#endif  // THRUM_DETAIL_START_STOPPABLE_HPP
 
 #include <chrono>
 #include <cstdint>
@@ -25753,6 +26759,9 @@ struct options {
   memory_hooks memory = {};
   /// How long a goroutine may run while others wait before it is asked to yield.
   std::chrono::nanoseconds time_slice = std::chrono::milliseconds(10);
+  /// How much later than asked sleep_for may end, so that one wake of a thread ends several sleeps. A longer
+  /// slack saves processor time where many goroutines sleep. 0: each sleep ends by itself.
+  std::chrono::nanoseconds timer_slack = std::chrono::microseconds(50);
   preemption preempt = preemption::async;
   poller_kind poller = poller_kind::usual;
   /// The period of the line of figures on standard error; 0: off.
@@ -25788,13 +26797,20 @@ struct options {
   /// The runtime's destructor waits until it has returned. A child process after fork() has no such thread.
   /// Empty: the loop is not woken.
   std::function<void()> on_host_work = {};
+  /// If a goroutine gets SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT, of which the program has set no
+  /// action when the first runtime starts, writes a report to standard error: the goroutine, its callers
+  /// with files and lines, where it was started, and the other goroutines. Then the signal takes its course. On
+  /// other threads the report is a line. On Windows it is about exceptions that no frame handles. Not
+  /// with preemption::cooperative, nor under a sanitizer, which reports by itself.
+  bool crash_report = true;
   /// Called on the goroutine that an exception has left. Empty: report it and abort.
   std::function<void(std::exception_ptr, goroutine_id)> on_panic = {};
 
   /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and
   /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
-  /// asyncpreemptoff (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices) and lines (0 or 1:
-  /// whether reports name files and lines, which holds for the process and has no option). Every
+  /// asyncpreemptoff (0 or 1), crash (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
+  /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process
+  /// and has no option). Every
   /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
   /// not understood is ignored, and said on standard error once.
   static options from_environment();
@@ -26670,284 +27686,6 @@ class context_clock_node final : public context_node {
 };
 
 }}}  // namespace thrum::THRUM_ABI::context_detail
-
-#endif
-
-// ---- thrum/detail/start/stoppable.hpp ----
-//
-// How a stop that is passed to `lock(stop)`, `acquire(stop)`, `recv(stop)` and so on ends the wait.
-#ifndef THRUM_DETAIL_START_STOPPABLE_HPP
-#define THRUM_DETAIL_START_STOPPABLE_HPP
-
-// ---- thrum/detail/sched/run/io_deadline.hpp ----
-//
-// How a call of input or output that was given a stop hands it down to the waits that it is made of.
-//
-// The call sets a stop_relay that ends_io for its caller, and calls the form without a stop. Each wait
-// for input or output on the way down asks by an io_deadline whether its caller has one. So no
-// function in between has an argument for it, and a stream that stands before another one, also one
-// of a program, is ended with what it waits for. Waits of other kinds, for a lock for instance, are
-// not ended.
-#ifndef THRUM_DETAIL_SCHED_RUN_IO_DEADLINE_HPP
-#define THRUM_DETAIL_SCHED_RUN_IO_DEADLINE_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The deadline of a wait for input or output, together with the stop of the caller's call, if there
-/// is one. Lives in the caller's frame, for one wait or several; meanwhile there is no other one. It
-/// is a stop_condition, so that primitives can wait with it: they end at the deadline, too.
-class io_deadline {
- public:
-  io_deadline(const section& here, std::int64_t deadline) noexcept
-      : relay_(relay_of(here)), until_(deadline) {
-    if (relay_ != nullptr) [[unlikely]] {
-      stop_deadline_ = relay_->deadline;
-      if (deadline < stop_deadline_) {
-        relay_->deadline = deadline;
-      }
-      until_ = until_stopped;
-    }
-  }
-  explicit io_deadline(std::int64_t deadline) noexcept : io_deadline(section(), deadline) {}
-  io_deadline(const io_deadline&) = delete;
-  io_deadline& operator=(const io_deadline&) = delete;
-  ~io_deadline() {
-    if (relay_ != nullptr) [[unlikely]] {
-      relay_->deadline = stop_deadline_;
-    }
-  }
-
-  /// What to pass to a wait as its deadline.
-  std::int64_t until() const noexcept { return until_; }
-
-  /// The earliest moment at which the wait ends by itself.
-  std::int64_t moment() const noexcept { return relay_ != nullptr ? relay_->deadline : until_; }
-
-  /// Whether the caller's call was told to stop, or the deadline of its stop has passed.
-  bool is_stopped() const noexcept {
-    if (relay_ == nullptr) [[likely]] {
-      return false;
-    }
-    const bool is_over = relay_->is_requested() ||
-                         (stop_deadline_ != no_deadline && stop_deadline_ <= traits::now());
-    relay_->has_ended_io = relay_->has_ended_io || is_over;
-    return is_over;
-  }
-
-  // As of a std::stop_token.
-  bool stop_requested() const noexcept { return is_stopped(); }
-  bool stop_possible() const noexcept { return relay_ != nullptr; }
-
- private:
-  static stop_relay* relay_of(const section& here) noexcept {
-    const goroutine* const g = here.g();
-    stop_relay* const relay = g != nullptr ? g->stop : current_stop_relay(here);
-    return relay != nullptr && relay->ends_io ? relay : nullptr;
-  }
-
-  stop_relay* const relay_;  // in a frame below; used by its owner only, but for requests
-  std::int64_t until_;
-  std::int64_t stop_deadline_ = no_deadline;
-};
-
-/// Whether the caller's call of input or output was given a stop, which has come.
-inline bool is_io_stopped() noexcept { return io_deadline(no_deadline).is_stopped(); }
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/errc.hpp ----
-//
-// The errors that this library decides itself, as std::error_code.
-//
-// The system has a number for a connection that timed out, ETIMEDOUT: the peer does not answer any
-// more. That a caller's own deadline has passed is something else, and another try may be worth it.
-// So that has a code of its own, and equals the same std::errc.
-#ifndef THRUM_ERRC_HPP
-#define THRUM_ERRC_HPP
-
-#include <atomic>
-#include <system_error>
-#include <type_traits>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-/// What an operation of this library may fail with, besides the system's errors.
-enum class errc {
-  /// The deadline or the time-out that the caller has set passed first. As a std::error_code it
-  /// equals std::errc::timed_out; so does the system's own ETIMEDOUT, which does not equal this.
-  deadline_exceeded = 1,
-  /// A stream has ended in the middle of what was to be read from it.
-  unexpected_end = 2,
-};
-
-namespace base {
-
-/// If another shared object has a category already, error_category() returns that one: categories are
-/// compared by their addresses. Set as the object is loaded, see os/elf/process_wide.hpp.
-inline constinit std::atomic<const std::error_category*> error_category_of_process{nullptr};
-
-}  // namespace base
-
-/// The category of errc, called "thrum".
-THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept;
-
-/// Makes `error == thrum::errc::deadline_exceeded` work.
-inline std::error_code make_error_code(errc error) noexcept {
-  return {static_cast<int>(error), error_category()};
-}
-
-}}  // namespace thrum::THRUM_ABI
-
-template <>
-struct std::is_error_code_enum<thrum::errc> : std::true_type {};
-
-#endif  // THRUM_ERRC_HPP
-
-#include <concepts>
-#include <cstdint>
-#include <stop_token>
-#include <system_error>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace stop_detail {
-
-/// The token for a wait that ends at deadline_of() by itself.
-template <until_condition S>
-std::stop_token token_of(const S& stop) {
-  if constexpr (is_moment<S>) {
-    return {};
-  } else if constexpr (std::same_as<S, std::stop_token>) {
-    return stop;
-  } else if constexpr (requires { token_for_wait(stop); }) {
-    return token_for_wait(stop);
-  } else {
-    return stop.stop_token();
-  }
-}
-
-/// A context's deadline, which ends a wait even if no runtime watches it.
-template <until_condition S>
-std::int64_t deadline_of(const S& stop) {
-  if constexpr (is_moment<S>) {
-    return time_detail::deadline_at(stop);
-  } else if constexpr (requires { stop.deadline(); }) {
-    if (const auto when = stop.deadline()) {
-      return time_detail::deadline_at(*when);
-    }
-  }
-  return sched::no_deadline;
-}
-
-template <until_condition S>
-bool is_over(const S& stop) {
-  if constexpr (is_moment<S>) {
-    return time_detail::deadline_at(stop) <= time_detail::time_now();
-  } else if constexpr (requires { stop.cancelled(); }) {
-    return stop.cancelled();
-  } else {
-    return token_of(stop).stop_requested();
-  }
-}
-
-/// While it lives, the caller's waits until_stopped end with a request of the token, or at a deadline.
-class stoppable {
- public:
-  stoppable(std::stop_token token, std::int64_t deadline, bool of_io = false)
-      : relay_(deadline, of_io), callback_(std::move(token), request{&relay_}) {
-    const sched::section here;
-    before_ = sched::exchange_stop_relay(here, &relay_);
-  }
-  stoppable(const stoppable&) = delete;
-  stoppable& operator=(const stoppable&) = delete;
-  ~stoppable() {
-    const sched::section here;
-    sched::exchange_stop_relay(here, before_);
-  }
-
-  /// Whether it has ended a wait for input or output.
-  bool has_ended_io() const noexcept { return relay_.has_ended_io; }
-
- private:
-  struct request {
-    sched::stop_relay* of;
-    void operator()() const noexcept { of->request(); }
-  };
-
-  sched::stop_relay relay_;
-  sched::stop_relay* before_ = nullptr;
-  std::stop_callback<request> callback_;
-};
-
-template <stop_condition S, class Attempt, class TimedOut>
-auto until_stop(const S& stop, Attempt attempt, TimedOut timed_out) {
-  if constexpr (std::same_as<S, sched::io_deadline>) {
-    return attempt(stop.until());
-  } else {
-    for (;;) {
-      auto result = [&] {
-        const stoppable here(token_of(stop), deadline_of(stop));
-        return attempt(sched::until_stopped);
-      }();
-      if (!timed_out(result) || is_over(stop)) {
-        return result;
-      }
-    }
-  }
-}
-
-template <until_condition S, class Error, class Call>
-auto run_until_stopped(const S& end, Error& error, Call call) {
-  constexpr bool is_stop = stop_condition<S>;
-  const auto& stop = ending(end);
-  const auto why = [] {
-    if constexpr (is_stop) {
-      return std::make_error_code(std::errc::operation_canceled);
-    } else {
-      return make_error_code(errc::deadline_exceeded);
-    }
-  };
-  for (;;) {
-    if (is_over(stop)) {
-      error = why();
-      return decltype(call())();
-    }
-    const stoppable here(token_of(stop), deadline_of(stop), true);
-    auto result = call();
-    const bool is_end = error && is_over(stop);
-    if (is_end && error == std::errc::operation_canceled) {
-      error = why();
-    }
-    if (!error || !here.has_ended_io() || is_end) {
-      return result;
-    }
-  }
-}
-
-/// Whether `deadline` has come, and not a stop before.
-template <stop_condition S>
-bool sleep_until(std::int64_t deadline, const S& stop) {
-  const std::int64_t own = deadline_of(stop);
-  for (;;) {
-    if (is_over(stop)) {
-      return false;
-    }
-    sched::wake_cause cause;
-    {
-      const stoppable here(token_of(stop), own < deadline ? own : deadline);
-      cause = sched::sleep_until(sched::until_stopped);
-    }
-    sched::exit_if_cancelled(cause);
-    if (deadline <= time_detail::time_now()) {
-      return true;
-    }
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::stop_detail
 
 #endif
 
@@ -29025,7 +29763,7 @@ void rethrow_kept([[maybe_unused]] const go_detail::result_slot<R>& slot) {
 // when it finds out that it has to wake a waiter (MU4); a table of queues by address as in Go,
 // which is a lock and a cache miss more for each waiter.
 //
-// Fences of [mu.word]: lock_slow.
+// Fences of [mu.word]: lock_slow, start.
 //
 // Sources: Go, src/internal/sync/mutex.go. Checked by mutex_test.cpp and mutex_model.cpp.
 #ifndef THRUM_SYNC_MUTEX_HPP
@@ -29114,6 +29852,10 @@ class queue_word {
 
 namespace thrum { inline namespace THRUM_ABI {
 
+namespace coroutine_detail {
+struct object_access;
+}
+
 /// As std::timed_mutex, for goroutines and foreign threads alike. Not recursive; any goroutine may
 /// unlock what another has locked. Waiting for it is not a cancellation point.
 class mutex {
@@ -29173,6 +29915,7 @@ class mutex {
   }
 
  private:
+  friend struct coroutine_detail::object_access;
   using queue_word = sync_detail::queue_word;
 
   /// It is destroyed, though there are waiters.
@@ -29385,6 +30128,10 @@ auto first_success(Range& range, std::size_t limit, F& f, Go go) {
 
 namespace thrum { inline namespace THRUM_ABI {
 
+namespace coroutine_detail {
+struct object_access;
+}
+
 /// Counts things to be done; wait() blocks while the count is not zero. Any thread may call
 /// anything. The calls of add that raise the count from zero must happen before wait(). May be used
 /// again once every wait() has returned.
@@ -29545,6 +30292,7 @@ class wait_group {
   };
 
   friend class task_group;
+  friend struct coroutine_detail::object_access;
 
   // What counts one in the word.
   static constexpr std::uint64_t one = std::uint64_t{1} << 32;
@@ -30068,7 +30816,9 @@ class message {
 #ifndef THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
 #define THRUM_DETAIL_SCHED_IO_IO_OPERATION_HPP
 
-// ---- thrum/detail/sched/io/poll_desc.hpp ----
+// ---- thrum/detail/sched/io/poll_table.hpp ----
+//
+// All descriptors of the process that goroutines may wait for.
 //
 // What the scheduler knows of a descriptor: its waiters, its users, its deadlines.
 //
@@ -30099,11 +30849,2087 @@ class message {
 // (an error of the old descriptor) and 45211. Go has two words that waiter and event exchange by
 // compare-and-swap, a word of counts, and a lock for the deadlines; here one spin lock does for all
 // of it, at the same number of locked instructions.
-#ifndef THRUM_DETAIL_SCHED_IO_POLL_DESC_HPP
-#define THRUM_DETAIL_SCHED_IO_POLL_DESC_HPP
+#ifndef THRUM_DETAIL_SCHED_IO_POLL_TABLE_HPP
+#define THRUM_DETAIL_SCHED_IO_POLL_TABLE_HPP
+
+// ---- thrum/detail/base/doubling.hpp ----
+//
+// Where an element stands in an array that grows and never moves: chunks, each as long as all before
+// it together, so that a dozen pointers lead to millions of elements and an array that is not used
+// takes no memory.
+#ifndef THRUM_DETAIL_BASE_DOUBLING_HPP
+#define THRUM_DETAIL_BASE_DOUBLING_HPP
+
+#include <bit>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// The first chunk has 2^first_bits elements, the next as many, each further one twice as many.
+template <unsigned first_bits>
+struct doubling_place {
+  unsigned chunk;
+  std::uint32_t at;  // within the chunk
+
+  static constexpr doubling_place of(std::uint32_t index) noexcept {
+    const auto chunk = convert<unsigned>(std::bit_width(index >> first_bits));
+    return {chunk, chunk == 0 ? index : index - size_of(chunk)};
+  }
+  /// How many elements a chunk has, which for all but the first is how many stand before it.
+  static constexpr std::uint32_t size_of(unsigned chunk) noexcept {
+    return std::uint32_t{1} << (chunk == 0 ? first_bits : first_bits + chunk - 1);
+  }
+  /// How many chunks hold 2^bits elements.
+  static constexpr unsigned chunks_for(unsigned bits) noexcept { return bits - first_bits + 1; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif
+
+// ---- thrum/detail/os/os.hpp ----
+//
+// Chooses the operating system. tests/ports/system_contract.hpp says what its layer must offer, and
+// tests/ports/chosen_system.hpp checks it.
+#ifndef THRUM_DETAIL_OS_OS_HPP
+#define THRUM_DETAIL_OS_OS_HPP
+
+#if THRUM_OS_POSIX
+// ---- thrum/detail/os/posix/caught_signals.hpp ----
+//
+// Signals that are caught to be looked at later.
+//
+// A handler may do next to nothing. Ours sets the signal's bit and wakes a note; a thread that
+// sleeps on the note takes the bits. A signal that comes again before its bit was taken leaves no
+// second trace, as with signals that are blocked.
+//
+// A thread that removes the handler and wants what it has heard must know that it is not running:
+// the handlers that run are counted. Their mask is full, so that none is held up while it counts.
+//
+// Handlers of others: what was installed before is kept, and put back if ours is then still
+// the one that is installed. If another one was installed meanwhile, that one stays.
+//
+// SIGQUIT (the terminal's control-backslash) as a request.
+#ifndef THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
+#define THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#if THRUM_OS_POSIX
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// There is one in the process. One thread at a time installs and removes.
+class caught_signals {
+ public:
+  static constexpr int last = 64;
+
+  static constexpr std::uint64_t bit(int number) noexcept {
+    return std::uint64_t{1} << (number - 1);
+  }
+
+  /// Whether an instruction raises it: after a handler that returns it would be raised again.
+  static constexpr bool is_raised_by_code(int number) noexcept {
+    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
+  }
+
+  /// The signal is ours from now on. 0, or an errno value below zero: -EINVAL for a signal that
+  /// cannot be caught.
+  static io_result install(int number) noexcept;
+
+  static void remove(int number) noexcept;
+
+  /// Returns when all handlers have ended that ran when it was called.
+  static void wait_for_handlers() noexcept;
+
+  /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
+  /// not negative. One thread.
+  static void sleep(std::int64_t ns) noexcept;
+
+  /// The signals that came since the last time. A sleep after it may find nothing new.
+  static std::uint64_t take() noexcept;
+
+  /// Ends the sleep, or the next one. From any thread.
+  static void wake() noexcept { known().note.wake(); }
+
+  /// No signal's handler runs on the calling thread any more.
+  static void leave_to_other_threads() noexcept;
+
+ private:
+  static bool is_ours(const struct ::sigaction& action) noexcept;
+
+  static void handle(int number);
+
+  /// The handler of whichever shared object was the first to need one.
+  static auto own_handler() noexcept -> void (*)(int);
+
+  struct state {
+    static constexpr std::string_view process_name = "os::caught_signals";
+    std::atomic<void (*)(int)> handler{nullptr};
+    std::atomic<std::uint64_t> bits{0};
+    std::atomic<std::uint32_t> inside{0};
+    os::note note;
+    struct ::sigaction earlier[last + 1] = {};
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
+};
+
+/// The one listener of a process: it hears of the signal instead of what was installed before.
+/// `call` must be safe in a signal handler.
+class quit_listener {
+ public:
+  using function = void (*)(void* argument) noexcept;
+
+  /// False: there is a listener already.
+  static bool open(function call, void* argument) noexcept;
+
+  /// Returns when no handler is under way any more. Does nothing for an argument that does
+  /// not listen.
+  static void close(void* argument) noexcept;
+
+ private:
+  static bool is_ours(const struct ::sigaction& action) noexcept;
+
+  static void handle(int);
+
+  /// The handler of whichever shared object was the first to need one.
+  static auto own_handler() noexcept -> void (*)(int);
+
+  struct state {
+    static constexpr std::string_view process_name = "os::quit_listener";
+    std::atomic<void (*)(int)> handler{nullptr};
+    std::atomic<function> call{nullptr};
+    std::atomic<void*> argument{nullptr};
+    std::atomic<std::uint32_t> inside{0};
+    struct ::sigaction earlier = {};
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+#endif  // THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
+
+// ---- thrum/detail/os/posix/fault.hpp ----
+//
+// Signals by which a program crashes: a look at each before it takes its course.
+#ifndef THRUM_DETAIL_OS_POSIX_FAULT_HPP
+#define THRUM_DETAIL_OS_POSIX_FAULT_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What is known of a fault in its handler.
+struct fault {
+  const char* name = nullptr;           ///< of the signal
+  bool is_memory = false;               ///< an access to memory: SIGSEGV or SIGBUS
+  bool has_address = false;             ///< no program has sent it
+  bool is_last = false;                 ///< no other handler sees it: it ends the process
+  const void* address = nullptr;        ///< of the memory, else of the instruction
+  const void* stack_pointer = nullptr;  ///< where the interrupted code had it
+  const void* context = nullptr;        ///< for fault_machine
+};
+
+/// Called in the handler, on the thread that faulted, with all signals blocked if the fault is the last.
+using fault_observer = void (*)(const fault& what) noexcept;
+
+/// Which faults are seen.
+enum class fault_kinds : std::uint8_t {
+  memory,  ///< SIGSEGV and SIGBUS
+  all,     ///< also SIGFPE, SIGILL and SIGABRT, of which the program has set no action
+};
+
+/// Has `observer` see each fault first. Then the handler that was there before, or the default
+/// action, sees it as if we were not there. The first observer of a process stays.
+void install_fault_observer(fault_observer observer, fault_kinds kinds) noexcept;
+
+/// The registers of what has faulted.
+inline const auto& fault_machine(const fault& what) noexcept { return machine_state(what.context); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_DETAIL_OS_POSIX_FAULT_HPP
+
+// ---- thrum/detail/os/posix/symbol.hpp ----
+//
+// What lies at a code address: what the loader says (dladdr), and what it does not know the file of
+// code says itself, which each system has in its own form (code_image). Such a
+// file is read once for each report that names it.
+#ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+#define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+
+#include <cstdint>
+
+#if THRUM_OS_POSIX
+
+#if THRUM_OS_LINUX
+// ---- thrum/detail/os/elf/code_image.hpp ----
+//
+// A file of code, as far as reports read it: an ELF file.
+//
+// dladdr knows only the names that a program exports, which for most programs is none. The names of
+// all functions stand in the file's symbol table, unless it was stripped.
+#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+
+#if THRUM_OS_ELF
+
+// ---- thrum/detail/os/posix/large_file.hpp ----
+//
+// Files of any size, whatever size the program around us has chosen.
+//
+// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
+// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
+// macro, set or not before its first include, and must not decide what a header's inline function
+// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
+// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
+#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+
+#if THRUM_OS_POSIX
 
 #include <cstddef>
 #include <cstdint>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
+
+#if defined(__USE_LARGEFILE64)
+using offset = ::off64_t;
+using status = struct ::stat64;
+using entry = struct ::dirent64;
+inline constexpr int open_flag = O_LARGEFILE;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread64(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite64(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat64(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
+#else
+using offset = ::off_t;
+using status = struct ::stat;
+using entry = struct ::dirent;
+inline constexpr int open_flag = 0;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
+#endif
+
+static_assert(sizeof(offset) == sizeof(std::int64_t));
+
+}}}}  // namespace thrum::THRUM_ABI::os::large_file
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A file of code, for reading.
+class code_image {
+ public:
+  explicit code_image(const char* path) noexcept {
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+      return;
+    }
+    large_file::status about{};
+    if (large_file::fstat(fd, about) == 0 &&
+        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
+      size_ = static_cast<std::size_t>(about.st_size);
+      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
+    }
+    ::close(fd);
+  }
+  ~code_image() {
+    if (bytes_ != nullptr) {
+      ::munmap(const_cast<char*>(bytes_), size_);
+    }
+  }
+  code_image(const code_image&) = delete;
+  code_image& operator=(const code_image&) = delete;
+
+  /// The function that holds an address, as the file has it; empty if unknown.
+  std::string_view function_at(std::uintptr_t address) const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return {};
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
+      const ElfW(Shdr)& symbols = sections[i];
+      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
+        continue;
+      }
+      const ElfW(Shdr)& names = sections[symbols.sh_link];
+      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
+      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
+      const char* const text = at<char>(names.sh_offset, names.sh_size);
+      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
+        const ElfW(Sym)& symbol = table[s];
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
+            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
+          return text + symbol.st_name;
+        }
+      }
+    }
+    return {};
+  }
+
+  /// Whether the compiler has written down lines.
+  bool has_lines() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return false;
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
+      return false;
+    }
+    const ElfW(Shdr)& names = sections[header->e_shstrndx];
+    constexpr std::string_view wanted(".debug_line\0", 12);
+    for (std::size_t i = 0; i < header->e_shnum; ++i) {
+      const char* const name = sections[i].sh_name < names.sh_size
+                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
+                                   : nullptr;
+      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
+  std::uintptr_t first_address() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    const auto* const parts =
+        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
+    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
+      if (parts[i].p_type == PT_LOAD) {  // they are in order
+        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
+      }
+    }
+    return 0;
+  }
+
+ private:
+  template <class T>
+  const T* at(std::size_t offset, std::size_t n) const noexcept {
+    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
+    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
+  }
+
+  const char* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_ELF
+#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+
+// ---- thrum/detail/os/linux/loaded_code.hpp ----
+//
+// Which file of code holds an address, and where that file is, on Linux.
+#ifndef THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+
+#if THRUM_OS_LINUX
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What dladdr says; and where the C library has no loader, as musl's in a program that is linked
+/// statically, in which of its own parts the address lies.
+THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
+  info = {};
+  if (address == nullptr || (::dladdr(address, &info) != 0 && info.dli_fname != nullptr)) {
+    return address != nullptr;
+  }
+  struct request {
+    std::uintptr_t address;
+    ::Dl_info* info;
+  } wanted{reinterpret_cast<std::uintptr_t>(address), &info};
+  return ::dl_iterate_phdr(
+             [](::dl_phdr_info* object, std::size_t, void* argument) {
+               const request& what = *static_cast<request*>(argument);
+               std::uintptr_t first = 0;
+               for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
+                 const auto& part = object->dlpi_phdr[i];
+                 if (part.p_type != PT_LOAD) {
+                   continue;
+                 }
+                 const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+                 first = first != 0 ? first : begin / page_size() * page_size();
+                 if (what.address - begin < part.p_memsz) {
+                   what.info->dli_fname = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+                   what.info->dli_fbase = reinterpret_cast<void*>(first);
+                   return what.info->dli_fname != nullptr ? 1 : 0;
+                 }
+               }
+               return 0;
+             },
+             &wanted) != 0;
+}
+
+/// The loader knows the program by the name that it was started with, relative to where.
+inline std::string readable_path(const char* name) {
+  return ::access(name, R_OK) == 0 ? name : "/proc/" + std::to_string(::getpid()) + "/exe";
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+
+#if THRUM_OS_ANDROID
+// ---- thrum/detail/os/posix/no_source_lines.hpp ----
+//
+// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
+// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Without effect, as the next one.
+inline constinit base::hint<bool> wants_source_lines{true};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+struct line_tool {
+  std::string path;
+};
+
+/// Without a path: there is none.
+inline line_tool find_line_tool() { return {}; }
+
+inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
+                                              const std::vector<std::uintptr_t>& places,
+                                              std::int64_t, bool&) {
+  return std::vector<std::string>(places.size());
+}
+
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+
+#else
+// ---- thrum/detail/os/linux/source_lines.hpp ----
+//
+// Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
+//
+// Where a program is compiled with -g there is a tool that reads what the compiler has written
+// down: addr2line, or one that takes the same arguments. It is looked for along PATH and started
+// once for each file of code, with all addresses. No tool, no answer in time: then there are no
+// lines.
+//
+// The program must not notice
+//   SL1  Its own children are its own business: it may count SIGCHLD, or wait for any child. execve
+//        makes each child one that sends SIGCHLD. So there is a keeper in between, which starts the
+//        tool, reads what it says, ends it and waits for it. The keeper itself never calls execve
+//        and ends without a signal; only a wait with __WCLONE or __WALL sees it.
+//   SL2  The keeper shares our memory, where it writes the answer, and the calling thread sleeps
+//        until it has ended (as in vfork): no page table is copied, and two never use one stack
+//        or one errno. Others of our threads go on.
+//   SL3  Its table of descriptors is a copy, in which it closes all at once: a socket that is
+//        closed here meanwhile is closed.
+//   SL4  All signals are blocked in the keeper, so that none of our handlers runs there. The tool
+//        has every signal as usual, a process group of its own, and nothing of our environment.
+//   SL5  The tool has until a deadline. Then it is killed with all that it has started.
+//
+// Rejected: to read DWARF here, which is larger than the rest of the library; posix_spawn (SL1); a
+// child that is given away to init, which is ourselves in many containers.
+#ifndef THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
+
+#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not
+/// all.
+inline constinit base::hint<bool> wants_source_lines{true};
+
+/// How long one report may wait for all of its lines.
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+/// A tool that tells lines: a file, and whether it must be told to speak as addr2line does.
+struct line_tool {
+  std::string path;
+  bool is_symbolizer = false;
+};
+
+/// The first one along PATH; without a path if there is none. Only absolute folders count, and none
+/// in a program that has more rights than its caller.
+[[gnu::cold]] line_tool find_line_tool();
+
+/// Looks for the first tool of these names along PATH, as find_line_tool does, and writes its path with a
+/// zero at the end. Returns its place in the list; -1: there is none. No malloc.
+[[gnu::cold]] int find_tool(const std::string_view* names, std::size_t n, char* to,
+                            std::size_t room) noexcept;
+
+/// The folder of this library's headers, as the compiler has it.
+constexpr std::string_view own_source_folder() noexcept {
+  constexpr std::string_view own = __FILE__;
+  constexpr std::string_view here = "detail/os/linux/source_lines.hpp";
+  return own.substr(0, own.size() - here.size());
+}
+
+/// Whether a file of source is this library's or the system's, which says nothing to the user.
+inline bool is_foreign_source(std::string_view file) noexcept {
+  return file.find(own_source_folder()) != file.npos || file.find("/include/c++/") != file.npos ||
+         file.find("/usr/include/") == 0 || file.find("/usr/lib/") == 0;
+}
+
+/// The answers, one for each address: of the places that were inlined into one another there, the
+/// innermost that is the user's, else the outermost. Empty: unknown.
+THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
+                                                             std::size_t count);
+
+/// "file:line" for each address, which is relative to the file's own; empty where it is unknown.
+/// `late`: the tool was not ready in time. Allocates. Not in the handler of a signal.
+[[gnu::cold]] std::vector<std::string> ask_for_lines(const line_tool& tool,
+                                                     const std::string& code_file,
+                                                     const std::vector<std::uintptr_t>& places,
+                                                     std::int64_t deadline, bool& late);
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
+#endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
+
+#endif
+#elif THRUM_OS_MACOS
+// ---- thrum/detail/os/bsd/loaded_code.hpp ----
+//
+// Which file of code holds an address, and where that file is: the loaders of these systems know it
+// by an absolute path.
+#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+
+#if THRUM_OS_BSD
+
+#include <string>
+
+#include <dlfcn.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What dladdr says. No malloc.
+THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
+  info = {};
+  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
+}
+
+inline std::string readable_path(const char* name) { return name; }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+
+// ---- thrum/detail/os/darwin/code_image.hpp ----
+//
+// A file of code, as far as reports read it, on macOS: not at all. dladdr reads the whole symbol table
+// of an image, those names as well that it does not export.
+#ifndef THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
+
+#if THRUM_OS_MACOS
+
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+class code_image {
+ public:
+  explicit code_image(const char*) noexcept {}
+
+  /// Empty: the loader would have known it.
+  static std::string_view function_at(std::uintptr_t) noexcept { return {}; }
+  /// Lines stand in a file of their own, which only the system's tools read.
+  static bool has_lines() noexcept { return false; }
+  static std::uintptr_t first_address() noexcept { return 0; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
+
+// ---- thrum/detail/os/posix/no_source_lines.hpp ----
+//
+// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
+// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Without effect, as the next one.
+inline constinit base::hint<bool> wants_source_lines{true};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+struct line_tool {
+  std::string path;
+};
+
+/// Without a path: there is none.
+inline line_tool find_line_tool() { return {}; }
+
+inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
+                                              const std::vector<std::uintptr_t>& places,
+                                              std::int64_t, bool&) {
+  return std::vector<std::string>(places.size());
+}
+
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+
+#elif THRUM_OS_FREEBSD
+// ---- thrum/detail/os/bsd/loaded_code.hpp ----
+//
+// Which file of code holds an address, and where that file is: the loaders of these systems know it
+// by an absolute path.
+#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+
+#if THRUM_OS_BSD
+
+#include <string>
+
+#include <dlfcn.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What dladdr says. No malloc.
+THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
+  info = {};
+  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
+}
+
+inline std::string readable_path(const char* name) { return name; }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
+
+// ---- thrum/detail/os/elf/code_image.hpp ----
+//
+// A file of code, as far as reports read it: an ELF file.
+//
+// dladdr knows only the names that a program exports, which for most programs is none. The names of
+// all functions stand in the file's symbol table, unless it was stripped.
+#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+
+#if THRUM_OS_ELF
+
+// ---- thrum/detail/os/posix/large_file.hpp ----
+//
+// Files of any size, whatever size the program around us has chosen.
+//
+// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
+// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
+// macro, set or not before its first include, and must not decide what a header's inline function
+// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
+// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
+#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cstddef>
+#include <cstdint>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
+
+#if defined(__USE_LARGEFILE64)
+using offset = ::off64_t;
+using status = struct ::stat64;
+using entry = struct ::dirent64;
+inline constexpr int open_flag = O_LARGEFILE;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread64(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite64(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat64(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
+#else
+using offset = ::off_t;
+using status = struct ::stat;
+using entry = struct ::dirent;
+inline constexpr int open_flag = 0;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
+#endif
+
+static_assert(sizeof(offset) == sizeof(std::int64_t));
+
+}}}}  // namespace thrum::THRUM_ABI::os::large_file
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A file of code, for reading.
+class code_image {
+ public:
+  explicit code_image(const char* path) noexcept {
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+      return;
+    }
+    large_file::status about{};
+    if (large_file::fstat(fd, about) == 0 &&
+        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
+      size_ = static_cast<std::size_t>(about.st_size);
+      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
+    }
+    ::close(fd);
+  }
+  ~code_image() {
+    if (bytes_ != nullptr) {
+      ::munmap(const_cast<char*>(bytes_), size_);
+    }
+  }
+  code_image(const code_image&) = delete;
+  code_image& operator=(const code_image&) = delete;
+
+  /// The function that holds an address, as the file has it; empty if unknown.
+  std::string_view function_at(std::uintptr_t address) const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return {};
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
+      const ElfW(Shdr)& symbols = sections[i];
+      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
+        continue;
+      }
+      const ElfW(Shdr)& names = sections[symbols.sh_link];
+      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
+      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
+      const char* const text = at<char>(names.sh_offset, names.sh_size);
+      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
+        const ElfW(Sym)& symbol = table[s];
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
+            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
+          return text + symbol.st_name;
+        }
+      }
+    }
+    return {};
+  }
+
+  /// Whether the compiler has written down lines.
+  bool has_lines() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return false;
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
+      return false;
+    }
+    const ElfW(Shdr)& names = sections[header->e_shstrndx];
+    constexpr std::string_view wanted(".debug_line\0", 12);
+    for (std::size_t i = 0; i < header->e_shnum; ++i) {
+      const char* const name = sections[i].sh_name < names.sh_size
+                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
+                                   : nullptr;
+      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
+  std::uintptr_t first_address() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    const auto* const parts =
+        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
+    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
+      if (parts[i].p_type == PT_LOAD) {  // they are in order
+        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
+      }
+    }
+    return 0;
+  }
+
+ private:
+  template <class T>
+  const T* at(std::size_t offset, std::size_t n) const noexcept {
+    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
+    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
+  }
+
+  const char* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_ELF
+#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+
+// ---- thrum/detail/os/posix/no_source_lines.hpp ----
+//
+// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
+// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
+#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Without effect, as the next one.
+inline constinit base::hint<bool> wants_source_lines{true};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+struct line_tool {
+  std::string path;
+};
+
+/// Without a path: there is none.
+inline line_tool find_line_tool() { return {}; }
+
+inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
+                                              const std::vector<std::uintptr_t>& places,
+                                              std::int64_t, bool&) {
+  return std::vector<std::string>(places.size());
+}
+
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
+#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+
+#endif
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Names addresses; keeps what it has found, and the last file open that it has looked into.
+class symbolizer {
+ public:
+  symbolizer();
+  ~symbolizer();
+  symbolizer(const symbolizer&) = delete;
+  symbolizer& operator=(const symbolizer&) = delete;
+
+  /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
+  const std::string& describe(const void* address);
+
+  /// Asks the system's tool for the source lines of these addresses, as far as their files have
+  /// any; line_of knows them afterwards. Starts processes and blocks the thread, for the time that
+  /// source_lines.hpp says at most. Not in a section, nor in the handler of a signal. Allocates.
+  [[gnu::cold]] void find_lines(std::vector<const void*> addresses);
+
+  /// "file:line", if find_lines has found it; else empty.
+  std::string_view line_of(const void* address) const noexcept;
+
+  /// The name of a type or function as the source has it.
+  static std::string demangled(const char* name);
+
+ private:
+  struct memory;
+  memory* const memory_;
+};
+
+/// What the program exports at an address.
+struct exported_place {
+  std::string_view function;  ///< as the linker has it; empty: none
+  std::string_view file;      ///< without its folder; empty: an unknown place
+  std::uintptr_t offset = 0;
+};
+
+/// No malloc. The texts are the loader's.
+THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept;
+
+/// Copies as much of the name as there is room for that the file of the code has for an address, without
+/// exporting it; returns how much. No malloc.
+[[gnu::cold]] std::size_t copy_name_in_file(const void* address, char* to,
+                                            std::size_t room) noexcept;
+
+/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it.
+template <class Message>
+void append_address(Message& text, const void* address) noexcept {
+  const exported_place place = find_exported(address);
+  if (place.file.empty()) {
+    text.append("an unknown place");
+    return;
+  }
+  char name[400];
+  std::string_view function = place.function;
+  if (function.empty()) {
+    function = std::string_view(name, copy_name_in_file(address, name, sizeof name));
+  }
+  if (!function.empty()) {
+    text.append(function).append(" at ");
+  }
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
+/// Appends the part of it that says the file of the code. No malloc.
+template <class Message>
+void append_file(Message& text, const void* address) noexcept {
+  const exported_place place = find_exported(address);
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
+/// What lies at one address.
+[[gnu::cold]] std::string describe_address(const void* address);
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+
+#endif
+
+#if THRUM_OS_LINUX
+// ---- thrum/detail/os/elf/unwind_table.hpp ----
+//
+// What the compiler has written down about each place in the code: how its caller's registers are
+// found. Tables of call-frame information, as ELF files carry them for exceptions.
+//
+// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
+// been interrupted or stands still: it takes locks that may be held there, and it believes what it
+// reads from the stack. So here is a reader that takes no lock, calls nothing but
+// _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
+// is no such call it knows the files that the process began with.
+//
+// Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
+#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+
+#if THRUM_OS_ELF
+
+// ---- thrum/detail/os/unwind_entry.hpp ----
+//
+// Call-frame information as all systems that have it write it down, and its reader: how the registers
+// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
+//
+// Source: the DWARF 5 standard, 6.4.
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A file of code in memory.
+struct code_file {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
+};
+
+/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
+class byte_reader {
+ public:
+  constexpr byte_reader() noexcept = default;
+  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
+
+  std::uintptr_t at() const noexcept { return at_; }
+  std::uintptr_t end() const noexcept { return end_; }
+  bool failed() const noexcept { return failed_; }
+  bool at_end() const noexcept { return failed_ || at_ >= end_; }
+
+  template <class T>
+  T read() noexcept {
+    T value{};
+    if (end_ < at_ || end_ - at_ < sizeof(T)) {
+      failed_ = true;
+      return value;
+    }
+    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+
+  void skip(std::uint64_t bytes) noexcept;
+
+  std::uint64_t unsigned_number() noexcept;
+
+  std::int64_t signed_number() noexcept;
+
+  /// A pointer in one of the forms that the low seven bits of `form` name.
+  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
+
+ private:
+  std::uintptr_t at_ = 0;
+  std::uintptr_t end_ = 0;
+  bool failed_ = false;
+};
+
+/// What is written down about one function.
+struct unwind_entry {
+  byte_reader common;  // instructions that it shares with others
+  byte_reader own;     // its own, behind those
+  std::uintptr_t begin = 0;
+  std::uint64_t code_unit = 1;
+  std::int64_t data_unit = 1;
+  std::uint64_t return_column = 0;
+  std::uint8_t pointer_form = 0;
+  bool has_details = false;
+  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
+
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
+  /// the entry is not moved.
+  static constexpr std::size_t room_bytes = 160;
+  std::uint8_t room[room_bytes];
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include <link.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The files that the process began with, as far as there is room; they stay. For C libraries that
+/// cannot be asked in a handler: with those, what is loaded later is not walked through.
+struct first_code_files {
+  static constexpr std::size_t capacity = 128;
+  code_file files[capacity];
+  base::one_writer<std::size_t> size{0};
+  base::hint<bool> begun{false};
+
+  /// Once, early. Takes the lock of the loader.
+  void remember() noexcept;
+
+  bool find(std::uintptr_t address, code_file& found) const noexcept;
+
+ private:
+  void add(const ::dl_phdr_info& info) noexcept;
+};
+
+inline constinit first_code_files code_files_at_start;
+
+/// Before the first walk, outside of handlers.
+THRUM_OUT_OF_LINE void prepare_walks() noexcept;
+
+/// The file that holds an address; false if none is known to. For handlers, too.
+THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
+
+/// What is written down about the function that holds an address; false if nothing is.
+THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
+                                         unwind_entry& entry) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_ELF
+#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+
+#if !THRUM_OS_ANDROID
+// ---- thrum/detail/os/linux/bare_places.hpp ----
+//
+// Names and lines of code addresses in the handler of a fault, on Linux: without malloc, whose lock the thread may
+// hold, and whose heap may be written over.
+//
+// Names come from the loader and from the file of the code, as the linker has them. The system's own tools make
+// them readable (c++filt) and find the lines (addr2line), as os/linux/source_lines.hpp describes. Their
+// arguments and answers lie in pages of their own.
+#ifndef THRUM_DETAIL_OS_LINUX_BARE_PLACES_HPP
+#define THRUM_DETAIL_OS_LINUX_BARE_PLACES_HPP
+
+#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The names and lines at a few code addresses.
+class bare_places {
+ public:
+  static constexpr std::size_t capacity = 88;
+
+  bare_places() noexcept = default;
+  ~bare_places();
+  bare_places(const bare_places&) = delete;
+  bare_places& operator=(const bare_places&) = delete;
+
+  void add(const void* address) noexcept {
+    if (size_ != capacity && find(address) == nullptr) {
+      places_[size_++].address = address;
+    }
+  }
+
+  /// Asks tools about what was added. Starts processes and blocks the thread, as find_lines does.
+  [[gnu::cold]] void ask() noexcept;
+
+  /// As the source has it; without a tool, as the linker has it; empty: unknown.
+  std::string_view function_at(const void* address) const noexcept {
+    const place* const found = find(address);
+    return found != nullptr ? found->function : std::string_view();
+  }
+  /// "file:line"; empty: unknown.
+  std::string_view line_of(const void* address) const noexcept {
+    const place* const found = find(address);
+    return found != nullptr ? found->line : std::string_view();
+  }
+
+ private:
+  struct place {
+    const void* address = nullptr;
+    bool is_asked = false;
+    std::string_view function;
+    std::string_view line;
+  };
+  struct scratch;
+
+  const place* find(const void* address) const noexcept {
+    for (std::size_t i = 0; i != size_; ++i) {
+      if (places_[i].address == address) {
+        return &places_[i];
+      }
+    }
+    return nullptr;
+  }
+  void find_names() noexcept;
+  void demangle(std::int64_t deadline) noexcept;
+  /// Finds the lines of all places in the file of one.
+  void ask_file(const char* tool, bool is_symbolizer, std::size_t first,
+                std::int64_t deadline) noexcept;
+  /// Runs a tool with these arguments; returns what it has said.
+  std::string_view hear(std::size_t words, std::int64_t deadline) noexcept;
+
+  place places_[capacity];
+  std::size_t size_ = 0;
+  scratch* memory_ = nullptr;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
+#endif  // THRUM_DETAIL_OS_LINUX_BARE_PLACES_HPP
+
+#endif
+// ---- thrum/detail/os/linux/processors.hpp ----
+//
+// How many processors the program may use on Linux: the affinity mask, then the quota of its
+// control groups, which cgroup.hpp reads.
+#ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+
+#if THRUM_OS_LINUX
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Processors in the affinity mask of the calling thread, at least 1.
+unsigned affinity_processors() noexcept;
+
+/// Processors that the program may use: the affinity mask of the calling thread, or the quota of
+/// its control groups rounded up where that is less; at least 1. Reads files: for the start of a
+/// scheduler.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+
+#elif THRUM_OS_MACOS
+// ---- thrum/detail/os/bsd/processors.hpp ----
+//
+// How many processors there are, on macOS and FreeBSD.
+#ifndef THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
+
+#if THRUM_OS_BSD
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Those that are switched on; at least 1.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
+
+// ---- thrum/detail/os/darwin/unwind_table.hpp ----
+//
+// How the caller of a function is found on macOS: by the chain of frame pointers.
+//
+// The tables of exceptions are in a compact form of Apple's there, which says nothing of prologues
+// and epilogues, and which only the unwinder reads. But all code of the system keeps a frame pointer:
+// on arm64 the convention wants it, on x86-64 compilers do it by default. So one rule, written as
+// call-frame information, holds for all functions: the caller's frame pointer and the return address
+// lie where the frame pointer points. If a function was interrupted before it made its frame, or
+// after it gave it up, its caller is left out.
+//
+// The loader reports each image that it adds, so all addresses of code are known. Images that are
+// taken away again stay known.
+//
+// Source: the rules for frame pointers in Apple's guide to writing code for its processors; the DWARF
+// 5 standard, 6.4.
+#ifndef THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
+
+#if THRUM_OS_MACOS
+
+// ---- thrum/detail/os/unwind_entry.hpp ----
+//
+// Call-frame information as all systems that have it write it down, and its reader: how the registers
+// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
+//
+// Source: the DWARF 5 standard, 6.4.
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A file of code in memory.
+struct code_file {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
+};
+
+/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
+class byte_reader {
+ public:
+  constexpr byte_reader() noexcept = default;
+  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
+
+  std::uintptr_t at() const noexcept { return at_; }
+  std::uintptr_t end() const noexcept { return end_; }
+  bool failed() const noexcept { return failed_; }
+  bool at_end() const noexcept { return failed_ || at_ >= end_; }
+
+  template <class T>
+  T read() noexcept {
+    T value{};
+    if (end_ < at_ || end_ - at_ < sizeof(T)) {
+      failed_ = true;
+      return value;
+    }
+    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+
+  void skip(std::uint64_t bytes) noexcept;
+
+  std::uint64_t unsigned_number() noexcept;
+
+  std::int64_t signed_number() noexcept;
+
+  /// A pointer in one of the forms that the low seven bits of `form` name.
+  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
+
+ private:
+  std::uintptr_t at_ = 0;
+  std::uintptr_t end_ = 0;
+  bool failed_ = false;
+};
+
+/// What is written down about one function.
+struct unwind_entry {
+  byte_reader common;  // instructions that it shares with others
+  byte_reader own;     // its own, behind those
+  std::uintptr_t begin = 0;
+  std::uint64_t code_unit = 1;
+  std::int64_t data_unit = 1;
+  std::uint64_t return_column = 0;
+  std::uint8_t pointer_form = 0;
+  bool has_details = false;
+  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
+
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
+  /// the entry is not moved.
+  static constexpr std::size_t room_bytes = 160;
+  std::uint8_t room[room_bytes];
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The images of the process, as far as there is room. Handlers read it without a lock.
+struct code_images {
+  static constexpr std::size_t capacity = 1024;
+  code_file files[capacity];
+  base::one_writer<std::size_t> size{0};
+  base::hint<bool> begun{false};
+
+  bool find(std::uintptr_t address, code_file& found) const noexcept;
+  /// The loader calls it, one at a time.
+  void add(std::uintptr_t low, std::uintptr_t high) noexcept;
+};
+
+inline constinit code_images known_code_images;
+
+/// Before the first walk, outside of handlers. Takes the lock of the loader.
+void prepare_walks() noexcept;
+
+/// The image that holds an address; false if none is known to. For handlers, too.
+bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
+
+/// The rule, which is the same for all functions.
+bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
+
+#elif THRUM_OS_FREEBSD
+// ---- thrum/detail/os/bsd/processors.hpp ----
+//
+// How many processors there are, on macOS and FreeBSD.
+#ifndef THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
+
+#if THRUM_OS_BSD
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Those that are switched on; at least 1.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
+
+// ---- thrum/detail/os/elf/unwind_table.hpp ----
+//
+// What the compiler has written down about each place in the code: how its caller's registers are
+// found. Tables of call-frame information, as ELF files carry them for exceptions.
+//
+// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
+// been interrupted or stands still: it takes locks that may be held there, and it believes what it
+// reads from the stack. So here is a reader that takes no lock, calls nothing but
+// _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
+// is no such call it knows the files that the process began with.
+//
+// Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
+#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+
+#if THRUM_OS_ELF
+
+// ---- thrum/detail/os/unwind_entry.hpp ----
+//
+// Call-frame information as all systems that have it write it down, and its reader: how the registers
+// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
+//
+// Source: the DWARF 5 standard, 6.4.
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A file of code in memory.
+struct code_file {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
+};
+
+/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
+class byte_reader {
+ public:
+  constexpr byte_reader() noexcept = default;
+  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
+
+  std::uintptr_t at() const noexcept { return at_; }
+  std::uintptr_t end() const noexcept { return end_; }
+  bool failed() const noexcept { return failed_; }
+  bool at_end() const noexcept { return failed_ || at_ >= end_; }
+
+  template <class T>
+  T read() noexcept {
+    T value{};
+    if (end_ < at_ || end_ - at_ < sizeof(T)) {
+      failed_ = true;
+      return value;
+    }
+    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+
+  void skip(std::uint64_t bytes) noexcept;
+
+  std::uint64_t unsigned_number() noexcept;
+
+  std::int64_t signed_number() noexcept;
+
+  /// A pointer in one of the forms that the low seven bits of `form` name.
+  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
+
+ private:
+  std::uintptr_t at_ = 0;
+  std::uintptr_t end_ = 0;
+  bool failed_ = false;
+};
+
+/// What is written down about one function.
+struct unwind_entry {
+  byte_reader common;  // instructions that it shares with others
+  byte_reader own;     // its own, behind those
+  std::uintptr_t begin = 0;
+  std::uint64_t code_unit = 1;
+  std::int64_t data_unit = 1;
+  std::uint64_t return_column = 0;
+  std::uint8_t pointer_form = 0;
+  bool has_details = false;
+  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
+
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
+  /// the entry is not moved.
+  static constexpr std::size_t room_bytes = 160;
+  std::uint8_t room[room_bytes];
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include <link.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The files that the process began with, as far as there is room; they stay. For C libraries that
+/// cannot be asked in a handler: with those, what is loaded later is not walked through.
+struct first_code_files {
+  static constexpr std::size_t capacity = 128;
+  code_file files[capacity];
+  base::one_writer<std::size_t> size{0};
+  base::hint<bool> begun{false};
+
+  /// Once, early. Takes the lock of the loader.
+  void remember() noexcept;
+
+  bool find(std::uintptr_t address, code_file& found) const noexcept;
+
+ private:
+  void add(const ::dl_phdr_info& info) noexcept;
+};
+
+inline constinit first_code_files code_files_at_start;
+
+/// Before the first walk, outside of handlers.
+THRUM_OUT_OF_LINE void prepare_walks() noexcept;
+
+/// The file that holds an address; false if none is known to. For handlers, too.
+THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
+
+/// What is written down about the function that holds an address; false if nothing is.
+THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
+                                         unwind_entry& entry) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_ELF
+#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
+
+#elif THRUM_OS_WINDOWS
+// ---- thrum/detail/os/windows/caught_signals.hpp ----
+//
+// Signals that are caught to be looked at later.
+//
+// There are three: SIGINT and SIGBREAK, keys of the console; and SIGTERM, which stands for the end of
+// the console, of the session or of the system. The system calls a handler on a thread of its own, and
+// ends the process when the handler for one of those ends returns: so it does not return. A program
+// raises them itself by the C library's raise(), on its own thread. Ours sets the signal's bit and wakes
+// a note; a thread that sleeps on the note takes the bits.
+//
+// The console's control-break as a request.
+#ifndef THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
+#define THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// There is one in the process. One thread at a time installs and removes.
+class caught_signals {
+ public:
+  static constexpr int last = 64;
+
+  static constexpr std::uint64_t bit(int number) noexcept {
+    return std::uint64_t{1} << (number - 1);
+  }
+
+  /// Whether an instruction raises it.
+  static constexpr bool is_raised_by_code(int number) noexcept {
+    return number == SIGSEGV || number == SIGFPE || number == SIGILL;
+  }
+
+  /// The signal is ours from now on. 0, or `invalid` for one that cannot be caught.
+  static io_result install(int number) noexcept;
+
+  static void remove(int number) noexcept;
+
+  /// Returns when all handlers have ended that ran when it was called.
+  static void wait_for_handlers() noexcept;
+
+  /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
+  /// not negative. One thread.
+  static void sleep(std::int64_t ns) noexcept;
+
+  /// The signals that came since the last time. A sleep after it may find nothing new.
+  static std::uint64_t take() noexcept;
+
+  /// Ends the sleep, or the next one. From any thread.
+  static void wake() noexcept { known().note.wake(); }
+
+  /// Nothing to do: no thread of ours is interrupted.
+  static void leave_to_other_threads() noexcept {}
+
+ private:
+  using c_handler = void (*)(int);
+
+  /// Notes the signal if it is wanted, and returns whether it is.
+  static bool note_signal(int number, bool is_raised) noexcept;
+  static void handle_raised(int number) noexcept;
+  static int __stdcall handle_event(unsigned long event) noexcept;
+
+  struct state {
+    static constexpr std::string_view process_name = "os::caught_signals";
+    std::atomic<std::uint64_t> wanted{0};
+    std::atomic<std::uint64_t> bits{0};
+    std::atomic<std::uint32_t> inside{0};
+    std::atomic<bool> is_ending{false};  // a handler of the console will not return
+    os::note note;
+    c_handler earlier[last + 1] = {};
+    int(__stdcall* console_handler)(unsigned long) noexcept = nullptr;  // installed
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
+};
+
+/// The one listener of a process: it hears of the key instead of what was told before. The system
+/// calls it on a thread of its own.
+class quit_listener {
+ public:
+  using function = void (*)(void* argument) noexcept;
+
+  /// False: there is a listener already.
+  static bool open(function call, void* argument) noexcept;
+
+  /// Returns when no call is under way any more. Does nothing for an argument that does not listen.
+  static void close(void* argument) noexcept;
+
+ private:
+  static int __stdcall handle(unsigned long event) noexcept;
+
+  struct state {
+    static constexpr std::string_view process_name = "os::quit_listener";
+    std::atomic<function> call{nullptr};
+    std::atomic<void*> argument{nullptr};
+    std::atomic<std::uint32_t> inside{0};
+    int(__stdcall* console_handler)(unsigned long) noexcept = nullptr;  // of the one that listens
+  };
+  static state& known() noexcept { return process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+#endif  // THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
+
+// ---- thrum/detail/os/windows/fault.hpp ----
+//
+// Exceptions of the system by which a program crashes: a look at each before it takes its course.
+//
+// Two handlers look. The first one sees an access to memory before all others, for stacks that are used up.
+// The last one is the filter of exceptions that no frame has handled. Then the filter that was there
+// before has its say: the C library's, or the program's own. Both run on the stack of the thread that faulted. Of
+// a stack that is used up the system keeps some pages for them.
+#ifndef THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
+#define THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <cstdint>
+
+struct _CONTEXT;  // as the system's header has it
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What is known of a fault in its handler. A stack that is used up was left at its lower end.
+struct fault {
+  const char* name = nullptr;           ///< of the exception, as the system's headers have it
+  bool is_memory = false;               ///< an access to memory that must not be
+  bool has_address = false;             ///< else the program has raised it
+  bool is_last = false;                 ///< no frame has handled it: it ends the process
+  const void* address = nullptr;        ///< of the memory, else of the instruction
+  const void* stack_pointer = nullptr;  ///< where the interrupted code had it
+  const void* context = nullptr;        ///< for fault_machine
+};
+
+/// Called in the handler, on the thread that faulted.
+using fault_observer = void (*)(const fault& what) noexcept;
+
+/// Which faults are seen.
+enum class fault_kinds : std::uint8_t {
+  memory,  ///< accesses to memory, before all handlers
+  all,     ///< also each exception by which programs crash and that no frame has handled
+};
+
+/// Has `observer` see each fault. The first observer of a process stays.
+void install_fault_observer(fault_observer observer, fault_kinds kinds) noexcept;
+
+/// The registers of what has faulted.
+const ::_CONTEXT& fault_machine(const fault& what) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
+
+// ---- thrum/detail/os/windows/processors.hpp ----
+//
+// How many processors this process may use.
+#ifndef THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Those of the process's mask, fewer where a job has a hard limit of CPU time; at least 1.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
+
+// ---- thrum/detail/os/windows/symbol.hpp ----
+//
+// What lies at a code address, on Windows.
+//
+// A program exports no names. Those of all functions stand in a table of its file, unless it was
+// stripped: mingw's linkers write the symbol table of COFF object files, which the loader does not
+// bring into memory. So that is read, once for each file that a report names.
+//
+// Source: the PE format as Microsoft documents it, "COFF Symbol Table".
+//
+// Lines of the source, which no tool of the system tells.
+#ifndef THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
+#define THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Whether reports are to name lines. Nothing reads it here.
+inline constinit base::hint<bool> wants_source_lines{false};
+
+/// How long one report may wait for all of its lines.
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
+/// Names addresses; keeps what it has found, and the files that it has looked into.
+class symbolizer {
+ public:
+  symbolizer();
+  ~symbolizer();
+  symbolizer(const symbolizer&) = delete;
+  symbolizer& operator=(const symbolizer&) = delete;
+
+  /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
+  const std::string& describe(const void* address);
+
+  /// Does nothing: there is no tool to ask.
+  void find_lines(const std::vector<const void*>&) noexcept {}
+
+  /// Empty.
+  std::string_view line_of(const void*) const noexcept { return {}; }
+
+  /// The name of a type or function as the source has it.
+  static std::string demangled(const char* name);
+
+ private:
+  struct memory;
+  memory* const memory_;
+};
+
+/// What the program exports at an address.
+struct exported_place {
+  static constexpr std::size_t longest_path = 260;
+
+  std::string_view function;  ///< as the linker has it; empty: none
+  std::string_view file;      ///< without its folder, in `path`; empty: an unknown place
+  std::uint64_t offset = 0;
+  char path[longest_path];
+};
+
+/// No malloc.
+void find_exported(const void* address, exported_place& found) noexcept;
+
+/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it,
+/// and only if the program exports it.
+template <class Message>
+void append_address(Message& text, const void* address) noexcept {
+  exported_place place;
+  find_exported(address, place);
+  if (place.file.empty()) {
+    text.append("an unknown place");
+    return;
+  }
+  if (!place.function.empty()) {
+    text.append(place.function).append(" at ");
+  }
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
+/// Appends the part of it that says the file of the code. No malloc.
+template <class Message>
+void append_file(Message& text, const void* address) noexcept {
+  exported_place place;
+  find_exported(address, place);
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
+/// What lies at one address.
+[[gnu::cold]] std::string describe_address(const void* address);
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+#endif  // THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
+
+// ---- thrum/detail/os/windows/unwind_table.hpp ----
+//
+// How the caller's registers are found at a place in the code: the tables that the system unwinds by,
+// told in the words of DWARF's call-frame information, which the walk along a stack understands
+// (sched/freeze/frame_walk.hpp).
+//
+// A function's entry lists what its prologue does, each step with the place behind it. At a place in the
+// body all of that has been done, and the rules follow: where the frame lies from a register on, and
+// where below it the registers do. In an epilogue, where some of it has been undone, they are wrong; the
+// walk checks each step, and says less then.
+//
+// The unwinder of the system may not be called where a thread stands still: it may take locks, and
+// believes what it reads from the stack. This takes no lock and reads the image alone.
+#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
+
+#if THRUM_OS_WINDOWS
+
+// ---- thrum/detail/os/unwind_entry.hpp ----
+//
+// Call-frame information as all systems that have it write it down, and its reader: how the registers
+// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
+//
+// Source: the DWARF 5 standard, 6.4.
+#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A file of code in memory.
+struct code_file {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
+};
+
+/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
+class byte_reader {
+ public:
+  constexpr byte_reader() noexcept = default;
+  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
+
+  std::uintptr_t at() const noexcept { return at_; }
+  std::uintptr_t end() const noexcept { return end_; }
+  bool failed() const noexcept { return failed_; }
+  bool at_end() const noexcept { return failed_ || at_ >= end_; }
+
+  template <class T>
+  T read() noexcept {
+    T value{};
+    if (end_ < at_ || end_ - at_ < sizeof(T)) {
+      failed_ = true;
+      return value;
+    }
+    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+
+  void skip(std::uint64_t bytes) noexcept;
+
+  std::uint64_t unsigned_number() noexcept;
+
+  std::int64_t signed_number() noexcept;
+
+  /// A pointer in one of the forms that the low seven bits of `form` name.
+  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
+
+ private:
+  std::uintptr_t at_ = 0;
+  std::uintptr_t end_ = 0;
+  bool failed_ = false;
+};
+
+/// What is written down about one function.
+struct unwind_entry {
+  byte_reader common;  // instructions that it shares with others
+  byte_reader own;     // its own, behind those
+  std::uintptr_t begin = 0;
+  std::uint64_t code_unit = 1;
+  std::int64_t data_unit = 1;
+  std::uint64_t return_column = 0;
+  std::uint8_t pointer_form = 0;
+  bool has_details = false;
+  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
+
+  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
+  /// the entry is not moved.
+  static constexpr std::size_t room_bytes = 160;
+  std::uint8_t room[room_bytes];
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Nothing to do: images can be asked for at any time.
+inline void prepare_walks() noexcept {}
+
+/// The file that holds an address; false if none is known to. For handlers, too.
+bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
+
+/// What is written down about the function that holds an address; false if nothing is.
+bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
+
+#endif
+
+#endif  // THRUM_DETAIL_OS_OS_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
@@ -30155,9 +32981,92 @@ struct alignas(base::cache_line_size) poll_desc {
   poll_desc* next_free = nullptr;  // under the table's lock
 };
 
+/// All descriptors of the process, by number of their own. Their memory is never given back.
+class poll_table {
+ public:
+  /// Null: no memory. Inside.
+  static poll_desc* take() noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    if (poll_desc* const d = all.free_list) {
+      all.free_list = d->next_free;
+      return d;
+    }
+    const std::uint32_t index = all.count.get();
+    if (index >= most) {
+      return nullptr;
+    }
+    const auto place = places::of(index);
+    poll_desc* chunk = all.chunks[place.chunk].get();
+    if (chunk == nullptr) {
+      const std::size_t size = places::size_of(place.chunk) * sizeof(poll_desc);
+      if ((chunk = static_cast<poll_desc*>(os::map(size))) == nullptr) {
+        return nullptr;
+      }
+      all.chunks[place.chunk].set(chunk);
+    }
+    poll_desc* const d = ::new (&chunk[place.at]) poll_desc(index);
+    // [pd.count >] release: the chunk and the descriptor.
+    all.count.store(index + 1, release);
+    return d;
+  }
+
+  /// Takes back a descriptor whose number is closed and that no goroutine waits for. Inside.
+  static void give_back(poll_desc& d) noexcept {
+    state& all = known();
+    scoped guard(all.lock);
+    d.next_free = all.free_list;
+    all.free_list = &d;
+  }
+
+  /// Null: a tag that was never given.
+  static poll_desc* find(std::uint32_t index) noexcept {
+    state& all = known();
+    // [pd.count <] acquire: the chunk and the descriptor.
+    if (index >= all.count.load(acquire)) {
+      return nullptr;
+    }
+    const auto place = places::of(index);
+    return &all.chunks[place.chunk].get()[place.at];
+  }
+
+  template <class F>
+  static void for_each(F f) noexcept {
+    state& all = known();
+    const std::uint32_t n = all.count.load(acquire);  // [pd.count <] acquire: as in find
+    for (std::uint32_t i = 0; i < n; ++i) {
+      f(*find(i));
+    }
+  }
+
+  /// So that after_fork need not look for it, which takes locks of the loader.
+  static void prepare_for_fork() noexcept { static_cast<void>(known()); }
+
+  /// In a child process, which has none of the threads that may have held a lock: above all, that of a
+  /// goroutine that was about to park. What they were changing stays as it is; end_use() drops those lists.
+  static void after_fork() noexcept {
+    known().lock.abandon();
+    for_each([](poll_desc& d) noexcept { d.lock.abandon(); });
+  }
+
+ private:
+  using places = base::doubling_place<10>;
+  static constexpr unsigned most_bits = 24;
+  static constexpr std::uint32_t most = std::uint32_t{1} << most_bits;
+
+  struct state {
+    static constexpr std::string_view process_name = "sched::poll_table";
+    spin_lock lock{lock_rank::descriptors};
+    poll_desc* free_list = nullptr;
+    base::under_lock<std::uint32_t> count{0};
+    base::one_writer<poll_desc*> chunks[places::chunks_for(most_bits)] = {};
+  };
+  static state& known() noexcept { return os::process_wide<state>::get(); }
+};
+
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#endif
+#endif  // THRUM_DETAIL_SCHED_IO_POLL_TABLE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -32451,6 +35360,9 @@ std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&..
 //
 // A child of this process, from its start until it has been reaped, and how it ended. What is done
 // with it is in process.hpp, and the essay too.
+//
+// child_terminal: what a process needs to know of its pseudo_terminal, so that <thrum/io/process.hpp> does not
+// include that class.
 #ifndef THRUM_DETAIL_IO_CHILD_PROCESS_HPP
 #define THRUM_DETAIL_IO_CHILD_PROCESS_HPP
 
@@ -32458,6 +35370,19 @@ std::string read_all(Stream&& from, std::size_t most, const Stop& stop, Error&..
 #include <cstdint>
 #include <string>
 #include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+class child_terminal {
+ public:
+  /// The path of the child's end in the file system.
+  const std::string& path() const noexcept { return path_; }
+
+ protected:
+  std::string path_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
@@ -32580,30 +35505,6 @@ class child_process : public base::list_node<child_process> {
 // What not: the mask of signals, handlers, threads, goroutines.
 #ifndef THRUM_IO_PROCESS_HPP
 #define THRUM_IO_PROCESS_HPP
-
-// ---- thrum/detail/io/child_terminal.hpp ----
-//
-// child_terminal: what a process needs to know of its pseudo_terminal, so that <thrum/io/process.hpp> does not
-// include that class.
-#ifndef THRUM_DETAIL_IO_CHILD_TERMINAL_HPP
-#define THRUM_DETAIL_IO_CHILD_TERMINAL_HPP
-
-#include <string>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
-
-class child_terminal {
- public:
-  /// The path of the child's end in the file system.
-  const std::string& path() const noexcept { return path_; }
-
- protected:
-  std::string path_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::io_detail
-
-#endif
 
 // ---- thrum/detail/io/redirect.hpp ----
 //
@@ -33883,11 +36784,13 @@ THRUM_OUT_OF_LINE std::string text_of_v6(std::span<const std::uint8_t, 16> addre
 
 #endif  // THRUM_DETAIL_NET_ADDRESS_TEXT_HPP
 
-// ---- thrum/detail/net/endpoint_error.hpp ----
+// ---- thrum/detail/net/errors.hpp ----
 //
 // Why a text is no endpoint, as std::error_code whose message says what to write instead.
-#ifndef THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP
-#define THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP
+//
+// Why a name has no endpoint, as std::error_code in the words of the system's resolver.
+#ifndef THRUM_DETAIL_NET_ERRORS_HPP
+#define THRUM_DETAIL_NET_ERRORS_HPP
 
 #include <string>
 #include <string_view>
@@ -33920,9 +36823,9 @@ class endpoint_category_type final : public std::error_category {
 
   const char* name() const noexcept override { return "endpoint"; }
 
-  std::string message(int value) const override;
+  THRUM_OUT_OF_LINE std::string message(int value) const override;
 
-  std::error_condition default_error_condition(int value) const noexcept override;
+  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
 };
 
 /// The category of endpoint_error, called "endpoint".
@@ -33938,7 +36841,48 @@ inline std::error_code make_error_code(endpoint_error error) noexcept {
 template <>
 struct std::is_error_code_enum<thrum::net::endpoint_error> : std::true_type {};
 
-#endif  // THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP
+namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+/// The answers of the resolver that a program may want to tell apart. Others come with the number
+/// that getaddrinfo() gave (EAI_...), in the same category.
+enum class resolve_error {
+  host_not_found = EAI_NONAME,      ///< there is no such host
+  service_not_found = EAI_SERVICE,  ///< there is no such service
+  try_again = EAI_AGAIN,            ///< no answer, perhaps later
+  failed = EAI_FAIL,                ///< an answer that says the name server has failed
+};
+
+/// See resolver_category().
+class resolver_category_type final : public std::error_category {
+ public:
+  /// The name by which all shared objects of the process find one and the same category: errors compare
+  /// equal.
+  static constexpr std::string_view process_name = "net::resolver_category";
+
+  const char* name() const noexcept override { return "resolver"; }
+  std::string message(int value) const override { return ::gai_strerror(value); }
+  THRUM_OUT_OF_LINE std::error_condition default_error_condition(int value) const noexcept override;
+};
+
+/// The category of resolve_error, called "resolver"; messages are those of gai_strerror().
+/// EAI_AGAIN equals std::errc::resource_unavailable_try_again, EAI_MEMORY
+/// std::errc::not_enough_memory.
+THRUM_OUT_OF_LINE const std::error_category& resolver_category() noexcept;
+
+/// Makes `error == resolve_error::host_not_found` work.
+inline std::error_code make_error_code(resolve_error error) noexcept {
+  return {static_cast<int>(error), resolver_category()};
+}
+
+/// What getaddrinfo() returned, as an error, which is `cause` if that is an error of the system.
+THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cause) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::net
+
+template <>
+struct std::is_error_code_enum<thrum::net::resolve_error> : std::true_type {};
+
+#endif  // THRUM_DETAIL_NET_ERRORS_HPP
 
 #include <compare>
 #include <cstddef>
@@ -34772,13 +37716,67 @@ THRUM_OUT_OF_LINE std::optional<std::uint16_t> port_number(std::string_view text
 // number. Another process can still exchange the file between the comparison and the removal; no system
 // prevents that. A system reuses the number of a file that is gone, but not of one that is open, as a
 // listening socket and a temporary file are.
+//
+// Texts of paths, which are UTF-8 on every system here. For definitions: <filesystem> would do it, too,
+// but including it costs more than all the rest of io.
 #ifndef THRUM_DETAIL_IO_OWN_NAME_HPP
 #define THRUM_DETAIL_IO_OWN_NAME_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// The path of something in a directory.
+inline std::string path_in(std::string_view directory, std::string_view name) {
+  std::string path;
+  path.reserve(directory.size() + 1 + name.size());
+  path.append(directory);
+  if (!directory.empty() && !os::ends_directory(directory.back())) {
+    path += os::path_separator;
+  }
+  return path.append(name);
+}
+
+/// The directory in which a path's last name stands.
+inline std::string directory_of(std::string_view path) {
+  std::size_t end = path.size();
+  while (end != 0 && !os::ends_directory(path[end - 1])) {
+    --end;
+  }
+  return end == 0 ? std::string(".") : std::string(path.substr(0, end));
+}
+
+/// A path that call(to, room) gives, as os::real_path() does; what is returned is below zero for an
+/// error.
+template <class Call>
+os::io_result take_path(std::string& path, Call call) {
+  constexpr std::size_t usual = 255;
+  path.resize(usual);
+  for (;;) {
+    const os::io_result length = call(path.data(), path.size() + 1);
+    const bool fits = length <= static_cast<os::io_result>(path.size());
+    path.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
+    if (fits) {
+      return length;
+    }
+  }
+}
+
+/// Ten letters and digits, others each time, also in other processes.
+inline std::string random_name() {
+  static constinit base::shared_figure<std::uint64_t> made{0};
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  base::random draw(static_cast<std::uint64_t>(os::now()) ^
+                    static_cast<std::uint64_t>(os::own_process()) << 40 ^ made.add() << 20);
+  std::string name;
+  for (int i = 0; i != 10; ++i) {
+    name += letters[draw.below(static_cast<std::uint32_t>(letters.size()))];
+  }
+  return name;
+}
 
 /// Move-only. Holds none at first, and when moved from.
 class own_name {
@@ -34806,7 +37804,7 @@ class own_name {
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
 
-#endif
+#endif  // THRUM_DETAIL_IO_OWN_NAME_HPP
 
 #include <concepts>
 #include <cstdint>
@@ -34931,60 +37929,6 @@ class listener {
 // same in the answers for streams and for datagrams is given once.
 #ifndef THRUM_NET_RESOLVE_HPP
 #define THRUM_NET_RESOLVE_HPP
-
-// ---- thrum/detail/net/resolve_error.hpp ----
-//
-// Why a name has no endpoint, as std::error_code in the words of the system's resolver.
-#ifndef THRUM_DETAIL_NET_RESOLVE_ERROR_HPP
-#define THRUM_DETAIL_NET_RESOLVE_ERROR_HPP
-
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <type_traits>
-
-namespace thrum { inline namespace THRUM_ABI { namespace net {
-
-/// The answers of the resolver that a program may want to tell apart. Others come with the number
-/// that getaddrinfo() gave (EAI_...), in the same category.
-enum class resolve_error {
-  host_not_found = EAI_NONAME,      ///< there is no such host
-  service_not_found = EAI_SERVICE,  ///< there is no such service
-  try_again = EAI_AGAIN,            ///< no answer, perhaps later
-  failed = EAI_FAIL,                ///< an answer that says the name server has failed
-};
-
-/// See resolver_category().
-class resolver_category_type final : public std::error_category {
- public:
-  /// The name by which all shared objects of the process find one and the same category: errors compare
-  /// equal.
-  static constexpr std::string_view process_name = "net::resolver_category";
-
-  const char* name() const noexcept override { return "resolver"; }
-  std::string message(int value) const override { return ::gai_strerror(value); }
-  std::error_condition default_error_condition(int value) const noexcept override;
-};
-
-/// The category of resolve_error, called "resolver"; messages are those of gai_strerror().
-/// EAI_AGAIN equals std::errc::resource_unavailable_try_again, EAI_MEMORY
-/// std::errc::not_enough_memory.
-THRUM_OUT_OF_LINE const std::error_category& resolver_category() noexcept;
-
-/// Makes `error == resolve_error::host_not_found` work.
-inline std::error_code make_error_code(resolve_error error) noexcept {
-  return {static_cast<int>(error), resolver_category()};
-}
-
-/// What getaddrinfo() returned, as an error, which is `cause` if that is an error of the system.
-THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cause) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::net
-
-template <>
-struct std::is_error_code_enum<thrum::net::resolve_error> : std::true_type {};
-
-#endif  // THRUM_DETAIL_NET_RESOLVE_ERROR_HPP
 
 #include <cstdint>
 #include <optional>
@@ -37237,6 +40181,10 @@ class once_value {
 
 namespace thrum { inline namespace THRUM_ABI {
 
+namespace coroutine_detail {
+struct object_access;
+}
+
 /// As std::counting_semaphore, first come, first served, for goroutines and foreign threads alike.
 /// acquire is a cancellation point.
 template <std::ptrdiff_t LeastMax = std::numeric_limits<std::ptrdiff_t>::max()>
@@ -37317,6 +40265,8 @@ class counting_semaphore {
   }
 
  private:
+  friend struct coroutine_detail::object_access;
+
   bool acquire_until(std::int64_t deadline) {
     using namespace base::orders;
     // [sem.count <] acquire: what was done before the release.
@@ -37615,7 +40565,7 @@ inline goroutine_id id() noexcept {
   return m != nullptr && m->g != nullptr ? m->g->id : 0;
 }
 
-/// Lets others run: the goroutine goes to the tail of the global queue. On a foreign thread, yields
+/// Lets others run: the goroutine goes behind all that wait on its processor. On a foreign thread, yields
 /// the thread.
 inline void yield() {
   sched::section here;
@@ -37636,9 +40586,9 @@ inline void preemption_point() noexcept {
   }
 }
 
-/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; by up to a 16th of it, and
-/// no more than 1.05 ms, longer, so that goroutines wake together: where that matters, sleep_until. A
-/// cancellation point.
+/// Blocks the goroutine, or the calling foreign thread, for a time. Not shorter; in a goroutine by up to a
+/// 16th of it, and no more than options::timer_slack, longer, so that goroutines wake together. sleep_until
+/// knows no slack. A cancellation point.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time) {
   sched::exit_if_cancelled(
@@ -39294,6 +42244,92 @@ class rate_limiter {
 
 #endif
 
+// ---- thrum/trace.hpp ----
+//
+// trace: a record of what the scheduler did, for ui.perfetto.dev and chrome://tracing.
+//
+//   // in every source file: -DTHRUM_TRACE=1
+//   thrum::trace::start("run.json");
+//   ...
+//   thrum::trace::stop();
+//
+// THRUM_TRACE=1 is part of the library's inline namespace, so all files of a program agree or do not link together; without
+// it this header still compiles, marks and regions do nothing, and start() throws.
+//
+// A file whose name ends with .json has Chrome's format, another one Perfetto's, which is shorter.
+//
+// While the recorder is on it keeps the last events of all threads, as many as its memory holds: it is a flight recorder.
+// An M writes its events without a lock, an allocation or a wait. snapshot() writes what there is, and the
+// record goes on.
+#ifndef THRUM_TRACE_HPP
+#define THRUM_TRACE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace {
+
+/// What a trace file holds.
+struct summary {
+  std::uint64_t events = 0;  ///< in the file
+  std::uint64_t lost = 0;  ///< overwritten by newer ones, or without room, since the program began
+};
+
+/// A text that stays: made from a string literal alone.
+class literal {
+ public:
+  /// Not at run time: the text is there as long as the program.
+  template <std::size_t N>
+  consteval literal(const char (&text)[N]) noexcept
+      : text_(text, N - 1) {}  // not explicit: mark("x")
+
+  /// The text.
+  constexpr std::string_view view() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+/// Begins to record, and keeps the last `bytes` of events. stop() writes them to `path`; an empty path keeps them
+/// for snapshot() only. Before a report of a panic or a deadlock ends the program, the events go to `path`, too. Memory is taken at the first start, and stays. usage_error if the recorder is on, or the program
+/// is compiled without THRUM_TRACE=1; std::system_error if there is no memory or the file cannot be written. One
+/// thread at a time starts, stops or writes.
+void start(std::string path = {}, std::size_t bytes = std::size_t{16} << 20);
+
+/// Ends the record and writes the file. Does nothing if the recorder is off. std::system_error if the file cannot
+/// be written. Blocks the thread, in blocking(), for as long as the writing takes.
+summary stop();
+
+/// Writes what the recorder has, and goes on recording. Does nothing if the recorder is off.
+/// std::system_error and blocking as in stop().
+summary snapshot(const std::string& path);
+
+/// Whether the recorder is on.
+bool is_on() noexcept;
+
+/// Puts a mark on the calling goroutine's processor. Any thread; does nothing outside of a runtime.
+void mark(literal name) noexcept;
+
+/// A stretch of the calling goroutine's time, from its construction to its destruction. Several nest.
+class region {
+ public:
+  /// Begins.
+  explicit region(literal name) noexcept;
+  region(const region&) = delete;
+  region& operator=(const region&) = delete;
+  /// Ends, in the goroutine that has begun it.
+  ~region();
+
+ private:
+  [[maybe_unused]] literal name_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace
+
+#endif
+
 #ifdef THRUM_FAKE_NET
 // ---- thrum/testing/fake_net.hpp ----
 //
@@ -39662,12 +42698,23 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void write_error(std::string_view text) noexcep
   }
 }
 
+inline constinit hint<bool> end_was_reported{false};
+
+THRUM_OUT_OF_LINE bool is_end_reported() noexcept { return end_was_reported.get(); }
+
+THRUM_OUT_OF_LINE void note_reported() noexcept { end_was_reported.set(true); }
+
+THRUM_COLD THRUM_OUT_OF_LINE void abort_reported() noexcept {
+  note_reported();
+  std::abort();
+}
+
 THRUM_COLD THRUM_OUT_OF_LINE void fatal(std::string_view what) noexcept {
   constexpr std::size_t limit = 1024;
   message<limit> line("fatal error: thrum: ");
   line.append(what.substr(0, limit - line.view().size() - 1)).append("\n");
   write_error(line.view());
-  std::abort();
+  abort_reported();
 }
 
 THRUM_COLD THRUM_OUT_OF_LINE void invariant_failed(std::string_view name,
@@ -39678,102 +42725,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void invariant_failed(std::string_view name,
 }
 
 }}}  // namespace thrum::THRUM_ABI::base
-#endif
-
-// ---- thrum/detail/os/posix/exit.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_EXIT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-#include <cstdio>
-#include <cstdlib>
-
-#include <pthread.h>
-#if __has_include(<stdio_ext.h>)
-#include <stdio_ext.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
-  if (::ftrylockfile(stdout) == 0) {
-    std::fflush(stdout);
-    ::funlockfile(stdout);
-  }
-  std::_Exit(status);
-}
-
-/// glibc has a function that tells the status. A template, in which it may be missing.
-template <class Call>
-void register_exit_call(exit_hook hook, Call call) noexcept {
-  if constexpr (requires { on_exit(call, nullptr); }) {
-    on_exit(call, reinterpret_cast<void*>(hook));
-  } else {
-    static exit_hook only;
-    only = hook;
-    std::atexit([] { only(unknown_exit_status); });
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
-  register_exit_call<void (*)(int, void*)>(
-      hook, [](int status, void* to) { reinterpret_cast<exit_hook>(to)(status); });
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void let_exit_pass_standard_input() noexcept {
-#if __has_include(<stdio_ext.h>)  // libraries without it take no lock of a stream that is read
-  if (::ftrylockfile(stdin) == 0) {
-    ::funlockfile(stdin);
-  } else {
-    ::__fsetlocking(stdin, FSETLOCKING_BYCALLER);
-  }
-#endif
-}
-
-THRUM_OUT_OF_LINE exit_watch::~exit_watch() {
-  if (hook_ != nullptr) {
-    register_exit_hook(hook_);
-  }
-}
-
-THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept {
-  ::pthread_atfork(nullptr, nullptr, in_child);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/exit.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_EXIT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <cstdio>
-#include <cstdlib>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The C library has no way to try whether a stream's lock is free: so another thread waits for it.
-THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
-  constexpr ::DWORD patience_ms = 100;
-  constexpr ::SIZE_T stack_bytes = 65'536;
-  const auto flush = [](void*) -> ::DWORD {
-    std::fflush(stdout);
-    return 0;
-  };
-  const ::HANDLE flushing = ::CreateThread(nullptr, stack_bytes, flush, nullptr,
-                                           STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
-  if (flushing != nullptr) {
-    ::WaitForSingleObject(flushing, patience_ms);
-  }
-  // Not ExitProcess, which ends the other threads and then runs code of libraries that may wait for
-  // them.
-  ::TerminateProcess(::GetCurrentProcess(), static_cast<::UINT>(status));
-  std::abort();
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
-  static exit_hook only;
-  only = hook;
-  std::atexit([] { only(unknown_exit_status); });
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 // ---- thrum/detail/os/posix/result.hpp: bodies ----
@@ -39787,41 +42738,180 @@ THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/posix/descriptor.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-// ---- thrum/detail/os/posix/uninterrupted.hpp ----
-//
-// Code that no signal interrupts, on POSIX.
-#ifndef THRUM_DETAIL_OS_POSIX_UNINTERRUPTED_HPP
-#define THRUM_DETAIL_OS_POSIX_UNINTERRUPTED_HPP
+// ---- thrum/detail/os/windows/result.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_RESULT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
-#if THRUM_OS_POSIX
-
-#include <signal.h>
+#include <string>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Blocks all signals to the end of a block.
-class uninterrupted {
- public:
-  uninterrupted() noexcept {
-    ::sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~uninterrupted() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  uninterrupted(const uninterrupted&) = delete;
-  uninterrupted& operator=(const uninterrupted&) = delete;
+static_assert(would_block == -WSAEWOULDBLOCK && interrupted == -WSAEINTR);
+static_assert(cancelled == -ERROR_OPERATION_ABORTED && no_memory == -ERROR_NOT_ENOUGH_MEMORY);
+static_assert(bad_handle == -ERROR_INVALID_HANDLE && invalid == -ERROR_INVALID_PARAMETER);
+static_assert(not_supported == -ERROR_NOT_SUPPORTED && no_such_process == -ERROR_WAIT_NO_CHILDREN);
+static_assert(no_offsets == -ERROR_SEEK_ON_DEVICE && no_address == -WSAEDESTADDRREQ);
+static_assert(not_connected == -WSAENOTCONN && in_progress == -ERROR_IO_PENDING);
+static_assert(always_ready == -ERROR_INVALID_FUNCTION && already_added == -ERROR_ALREADY_EXISTS);
+static_assert(not_armed == -ERROR_NOT_FOUND);
 
- private:
-  ::sigset_t before_;
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result result_of(bool worked, io_result value) noexcept {
+  return worked ? value : -static_cast<io_result>(::GetLastError());
+}
+
+THRUM_OUT_OF_LINE bool out_of_handles(io_result result) noexcept {
+  switch (-result) {
+    case ERROR_TOO_MANY_OPEN_FILES:
+    case ERROR_NOT_ENOUGH_MEMORY:
+    case ERROR_NO_SYSTEM_RESOURCES:
+    case WSAEMFILE:
+    case WSAENOBUFS: return true;
+    default: return false;
+  }
+}
+
+/// The category of the system's errors. The standard library's knows what errors of files mean, and of
+/// sockets nothing.
+class windows_category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "system"; }
+  std::string message(int number) const override { return std::system_category().message(number); }
+  std::error_condition default_error_condition(int number) const noexcept override {
+    switch (number) {
+      case WSAEINTR: return std::make_error_condition(std::errc::interrupted);
+      case WSAEBADF: return std::make_error_condition(std::errc::bad_file_descriptor);
+      case WSAEACCES: return std::make_error_condition(std::errc::permission_denied);
+      case WSAEFAULT: return std::make_error_condition(std::errc::bad_address);
+      case WSAEINVAL: return std::make_error_condition(std::errc::invalid_argument);
+      case WSAEMFILE: return std::make_error_condition(std::errc::too_many_files_open);
+      case WSAEWOULDBLOCK: return std::make_error_condition(std::errc::operation_would_block);
+      case WSAEINPROGRESS: return std::make_error_condition(std::errc::operation_in_progress);
+      case WSAEALREADY: return std::make_error_condition(std::errc::connection_already_in_progress);
+      case WSAENOTSOCK: return std::make_error_condition(std::errc::not_a_socket);
+      case WSAEDESTADDRREQ:
+        return std::make_error_condition(std::errc::destination_address_required);
+      case WSAEMSGSIZE: return std::make_error_condition(std::errc::message_size);
+      case WSAEPROTOTYPE: return std::make_error_condition(std::errc::wrong_protocol_type);
+      case WSAENOPROTOOPT: return std::make_error_condition(std::errc::no_protocol_option);
+      case WSAEPROTONOSUPPORT: return std::make_error_condition(std::errc::protocol_not_supported);
+      case WSAEOPNOTSUPP: return std::make_error_condition(std::errc::operation_not_supported);
+      case WSAEAFNOSUPPORT:
+        return std::make_error_condition(std::errc::address_family_not_supported);
+      case WSAEADDRINUSE: return std::make_error_condition(std::errc::address_in_use);
+      case WSAEADDRNOTAVAIL: return std::make_error_condition(std::errc::address_not_available);
+      case WSAENETDOWN: return std::make_error_condition(std::errc::network_down);
+      case WSAENETUNREACH: return std::make_error_condition(std::errc::network_unreachable);
+      case WSAENETRESET: return std::make_error_condition(std::errc::network_reset);
+      case WSAECONNABORTED: return std::make_error_condition(std::errc::connection_aborted);
+      case WSAECONNRESET: return std::make_error_condition(std::errc::connection_reset);
+      case WSAENOBUFS: return std::make_error_condition(std::errc::no_buffer_space);
+      case WSAESHUTDOWN: return std::make_error_condition(std::errc::broken_pipe);
+      case WSAEISCONN: return std::make_error_condition(std::errc::already_connected);
+      case WSAENOTCONN: return std::make_error_condition(std::errc::not_connected);
+      case WSAETIMEDOUT: return std::make_error_condition(std::errc::timed_out);
+      case WSAECONNREFUSED: return std::make_error_condition(std::errc::connection_refused);
+      case WSAENAMETOOLONG: return std::make_error_condition(std::errc::filename_too_long);
+      case WSAEHOSTUNREACH: return std::make_error_condition(std::errc::host_unreachable);
+      case ERROR_OPERATION_ABORTED: return std::make_error_condition(std::errc::operation_canceled);
+      case ERROR_NOT_SUPPORTED:
+        return std::make_error_condition(std::errc::operation_not_supported);
+      case ERROR_WAIT_NO_CHILDREN: return std::make_error_condition(std::errc::no_such_process);
+      case ERROR_DIRECTORY: return std::make_error_condition(std::errc::not_a_directory);
+      case ERROR_IO_PENDING: return std::make_error_condition(std::errc::operation_in_progress);
+      default: return std::system_category().default_error_condition(number);
+    }
+  }
 };
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
+  static const windows_category category;
+  return {result < 0 ? static_cast<int>(-result) : 0, category};
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
-
 #endif
 
+// ---- thrum/detail/os/posix/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+
+#include <sched.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE int joinable_thread::start(joinable_thread& out, void* (*entry)(void*),
+                                             void* argument) noexcept {
+  out.require_joined();
+  pthread_t fresh{};
+  const int error = ::pthread_create(&fresh, nullptr, entry, argument);
+  if (error == 0) {
+    out.handle_ = fresh;
+    out.joinable_ = true;
+  }
+  return error;
+}
+
+THRUM_OUT_OF_LINE void joinable_thread::join() noexcept {
+  if (!joinable_ || ::pthread_join(handle_, nullptr) != 0) {
+    base::fatal("thread: join: the thread is not running, or it is the calling thread");
+  }
+  joinable_ = false;
+}
+
+THRUM_OUT_OF_LINE void joinable_thread::require_joined() const noexcept {
+  if (joinable_) {
+    base::fatal("thread: the handle was destroyed or reused before the thread was joined");
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*),
+                                                           void* argument) noexcept {
+  ::pthread_attr_t attributes;
+  if (const int error = ::pthread_attr_init(&attributes); error != 0) {
+    return error;
+  }
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  int error = 0;
+  {
+    const uninterrupted inherited;
+    pthread_t fresh{};
+    error = ::pthread_create(&fresh, &attributes, entry, argument);
+  }
+  ::pthread_attr_destroy(&attributes);
+  return error;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int real_time_priority() noexcept {
+  int policy = 0;
+  ::sched_param parameters{};
+  if (::pthread_getschedparam(::pthread_self(), &policy, &parameters) != 0 ||
+      (policy != SCHED_FIFO && policy != SCHED_RR)) {
+    return 0;
+  }
+  return parameters.sched_priority;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int set_real_time_priority(int priority) noexcept {
+  int policy = 0;
+  ::sched_param parameters{};
+  if (const int error = ::pthread_getschedparam(::pthread_self(), &policy, &parameters)) {
+    return error;
+  }
+  parameters.sched_priority = priority;
+  return ::pthread_setschedparam(::pthread_self(), policy, &parameters);
+}
+
+THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
+  if (known_) {
+    ::pthread_setspecific(key_, word);
+  }
+}
+
+THRUM_OUT_OF_LINE void yield_thread() noexcept { ::sched_yield(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
+
+// ---- thrum/detail/os/posix/descriptor.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
 #include <cerrno>
 
@@ -40751,98 +43841,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resolver_cause(int returned) noexcept
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/windows/result.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_RESULT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <string>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-static_assert(would_block == -WSAEWOULDBLOCK && interrupted == -WSAEINTR);
-static_assert(cancelled == -ERROR_OPERATION_ABORTED && no_memory == -ERROR_NOT_ENOUGH_MEMORY);
-static_assert(bad_handle == -ERROR_INVALID_HANDLE && invalid == -ERROR_INVALID_PARAMETER);
-static_assert(not_supported == -ERROR_NOT_SUPPORTED && no_such_process == -ERROR_WAIT_NO_CHILDREN);
-static_assert(no_offsets == -ERROR_SEEK_ON_DEVICE && no_address == -WSAEDESTADDRREQ);
-static_assert(not_connected == -WSAENOTCONN && in_progress == -ERROR_IO_PENDING);
-static_assert(always_ready == -ERROR_INVALID_FUNCTION && already_added == -ERROR_ALREADY_EXISTS);
-static_assert(not_armed == -ERROR_NOT_FOUND);
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result result_of(bool worked, io_result value) noexcept {
-  return worked ? value : -static_cast<io_result>(::GetLastError());
-}
-
-THRUM_OUT_OF_LINE bool out_of_handles(io_result result) noexcept {
-  switch (-result) {
-    case ERROR_TOO_MANY_OPEN_FILES:
-    case ERROR_NOT_ENOUGH_MEMORY:
-    case ERROR_NO_SYSTEM_RESOURCES:
-    case WSAEMFILE:
-    case WSAENOBUFS: return true;
-    default: return false;
-  }
-}
-
-/// The category of the system's errors. The standard library's knows what errors of files mean, and of
-/// sockets nothing.
-class windows_category final : public std::error_category {
- public:
-  const char* name() const noexcept override { return "system"; }
-  std::string message(int number) const override { return std::system_category().message(number); }
-  std::error_condition default_error_condition(int number) const noexcept override {
-    switch (number) {
-      case WSAEINTR: return std::make_error_condition(std::errc::interrupted);
-      case WSAEBADF: return std::make_error_condition(std::errc::bad_file_descriptor);
-      case WSAEACCES: return std::make_error_condition(std::errc::permission_denied);
-      case WSAEFAULT: return std::make_error_condition(std::errc::bad_address);
-      case WSAEINVAL: return std::make_error_condition(std::errc::invalid_argument);
-      case WSAEMFILE: return std::make_error_condition(std::errc::too_many_files_open);
-      case WSAEWOULDBLOCK: return std::make_error_condition(std::errc::operation_would_block);
-      case WSAEINPROGRESS: return std::make_error_condition(std::errc::operation_in_progress);
-      case WSAEALREADY: return std::make_error_condition(std::errc::connection_already_in_progress);
-      case WSAENOTSOCK: return std::make_error_condition(std::errc::not_a_socket);
-      case WSAEDESTADDRREQ:
-        return std::make_error_condition(std::errc::destination_address_required);
-      case WSAEMSGSIZE: return std::make_error_condition(std::errc::message_size);
-      case WSAEPROTOTYPE: return std::make_error_condition(std::errc::wrong_protocol_type);
-      case WSAENOPROTOOPT: return std::make_error_condition(std::errc::no_protocol_option);
-      case WSAEPROTONOSUPPORT: return std::make_error_condition(std::errc::protocol_not_supported);
-      case WSAEOPNOTSUPP: return std::make_error_condition(std::errc::operation_not_supported);
-      case WSAEAFNOSUPPORT:
-        return std::make_error_condition(std::errc::address_family_not_supported);
-      case WSAEADDRINUSE: return std::make_error_condition(std::errc::address_in_use);
-      case WSAEADDRNOTAVAIL: return std::make_error_condition(std::errc::address_not_available);
-      case WSAENETDOWN: return std::make_error_condition(std::errc::network_down);
-      case WSAENETUNREACH: return std::make_error_condition(std::errc::network_unreachable);
-      case WSAENETRESET: return std::make_error_condition(std::errc::network_reset);
-      case WSAECONNABORTED: return std::make_error_condition(std::errc::connection_aborted);
-      case WSAECONNRESET: return std::make_error_condition(std::errc::connection_reset);
-      case WSAENOBUFS: return std::make_error_condition(std::errc::no_buffer_space);
-      case WSAESHUTDOWN: return std::make_error_condition(std::errc::broken_pipe);
-      case WSAEISCONN: return std::make_error_condition(std::errc::already_connected);
-      case WSAENOTCONN: return std::make_error_condition(std::errc::not_connected);
-      case WSAETIMEDOUT: return std::make_error_condition(std::errc::timed_out);
-      case WSAECONNREFUSED: return std::make_error_condition(std::errc::connection_refused);
-      case WSAENAMETOOLONG: return std::make_error_condition(std::errc::filename_too_long);
-      case WSAEHOSTUNREACH: return std::make_error_condition(std::errc::host_unreachable);
-      case ERROR_OPERATION_ABORTED: return std::make_error_condition(std::errc::operation_canceled);
-      case ERROR_NOT_SUPPORTED:
-        return std::make_error_condition(std::errc::operation_not_supported);
-      case ERROR_WAIT_NO_CHILDREN: return std::make_error_condition(std::errc::no_such_process);
-      case ERROR_DIRECTORY: return std::make_error_condition(std::errc::not_a_directory);
-      case ERROR_IO_PENDING: return std::make_error_condition(std::errc::operation_in_progress);
-      default: return std::system_category().default_error_condition(number);
-    }
-  }
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
-  static const windows_category category;
-  return {result < 0 ? static_cast<int>(-result) : 0, category};
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
 // ---- thrum/detail/os/windows/child_watch.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
@@ -41186,12 +44184,18 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
 
 // ---- thrum/detail/os/windows/pipe.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_WINDOWS_PIPE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/pipe_table.hpp ----
+//
+// What this process knows of its own ends of pipes, those that do not block: a table by their handles. For
+// pipe.hpp alone, which has the essay.
+#ifndef THRUM_DETAIL_OS_WINDOWS_PIPE_TABLE_HPP
+#define THRUM_DETAIL_OS_WINDOWS_PIPE_TABLE_HPP
 
-#include <algorithm>
+#if THRUM_OS_WINDOWS
+
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <cwchar>
 #include <new>
 #include <string_view>
 
@@ -41306,6 +44310,43 @@ inline void free_pipe_end(pipe_table::end* one) noexcept {
   delete one;
 }
 
+/// An event that no other thread uses; null: there is no memory.
+inline ::HANDLE take_event() noexcept {
+  for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
+    // [pt.event <>] acq_rel: no thread waits for it any more
+    if (const ::HANDLE found = each.exchange(nullptr, acq_rel); found != nullptr) {
+      return found;
+    }
+  }
+  return ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
+}
+
+inline void give_back_event(::HANDLE event) noexcept {
+  for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
+    ::HANDLE none = nullptr;
+    // [pt.event <>] acq_rel: no thread waits for it any more; relaxed: a failure says nothing
+    if (each.compare_exchange_strong(none, event, acq_rel, relaxed)) {
+      return;
+    }
+  }
+  ::CloseHandle(event);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_PIPE_TABLE_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <cwchar>
+#include <new>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
 /// Opens both ends, each with its own flags. No other pipe has its name, which holds the process, a
 /// count and the time. The pipe has one instance, and is refused to other machines.
 inline io_result open_named_pipe(handle (&fds)[2], ::DWORD reader_flags,
@@ -41369,28 +44410,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe_to_child(handle (&fds)[2],
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool is_own_pipe(handle fd) noexcept {
   return static_cast<bool>(locked_pipe_end(fd));
-}
-
-/// An event that no other thread uses; null: there is no memory.
-inline ::HANDLE take_event() noexcept {
-  for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
-    // [pt.event <>] acq_rel: no thread waits for it any more
-    if (const ::HANDLE found = each.exchange(nullptr, acq_rel); found != nullptr) {
-      return found;
-    }
-  }
-  return ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
-}
-
-inline void give_back_event(::HANDLE event) noexcept {
-  for (std::atomic<::HANDLE>& each : pipe_table::known().events) {
-    ::HANDLE none = nullptr;
-    // [pt.event <>] acq_rel: no thread waits for it any more; relaxed: a failure says nothing
-    if (each.compare_exchange_strong(none, event, acq_rel, relaxed)) {
-      return;
-    }
-  }
-  ::CloseHandle(event);
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pipe(handle fd, void* to, std::size_t n) noexcept {
@@ -41720,8 +44739,8 @@ THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/windows/clock.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_CLOCK_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/clock.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_CLOCK_HPP) && THRUM_OS_WINDOWS && (!(THRUM_OS_POSIX)) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -41749,10 +44768,99 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t now() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/windows/this_thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_THIS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <new>
+
+#include <process.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a new thread takes over and frees.
+struct thread_start {
+  void* (*entry)(void*);
+  void* argument;
+
+  static unsigned __stdcall run(void* of_start) noexcept {
+    auto* const start = static_cast<thread_start*>(of_start);
+    const thread_start own = *start;
+    delete start;
+    own.entry(own.argument);
+    return 0;
+  }
+
+  /// Null where there is no memory for it.
+  static ::HANDLE begin(void* (*entry)(void*), void* argument) noexcept {
+    auto* const start = new (std::nothrow) thread_start{entry, argument};
+    if (start == nullptr) {
+      return nullptr;
+    }
+    const std::uintptr_t begun =
+        ::_beginthreadex(nullptr, 0, &run, start, STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+    if (begun == 0) {
+      delete start;
+    }
+    return reinterpret_cast<::HANDLE>(begun);
+  }
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(void*),
+                                                   void* argument) noexcept {
+  out.require_joined();
+  const ::HANDLE fresh = thread_start::begin(entry, argument);
+  if (fresh == nullptr) {
+    return ERROR_NOT_ENOUGH_MEMORY;
+  }
+  out.handle_ = fresh;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread::join() noexcept {
+  if (handle_ == nullptr || ::GetThreadId(handle_) == ::GetCurrentThreadId() ||
+      ::WaitForSingleObject(handle_, INFINITE) != WAIT_OBJECT_0) {
+    base::fatal("thread: join: the thread is not running, or it is the calling thread");
+  }
+  ::CloseHandle(handle_);
+  handle_ = nullptr;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (handle_ == nullptr || ::WaitForSingleObject(handle_, 0) != WAIT_OBJECT_0) {
+    return false;
+  }
+  ::CloseHandle(handle_);
+  handle_ = nullptr;
+  return true;
+}
+
+THRUM_OUT_OF_LINE void thread::require_joined() const noexcept {
+  if (handle_ != nullptr) {
+    base::fatal("thread: the handle was destroyed or reused before the thread was joined");
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*),
+                                                           void* argument) noexcept {
+  const ::HANDLE fresh = thread_start::begin(entry, argument);
+  if (fresh == nullptr) {
+    return ERROR_NOT_ENOUGH_MEMORY;
+  }
+  ::CloseHandle(fresh);
+  return 0;
+}
+
+THRUM_OUT_OF_LINE thread_key::thread_key() noexcept : index_(::TlsAlloc()) {}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_key::get() const noexcept {
+  return ::TlsGetValue(index_);  // null where the index is none
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
+  ::TlsSetValue(index_, const_cast<void*>(word));
+}
+
+THRUM_OUT_OF_LINE void yield_thread() noexcept { ::SwitchToThread(); }
 
 /// A function that not every version of the system has, as a `Function`; or null.
 template <class Function>
@@ -41812,6 +44920,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
 // ---- thrum/detail/os/windows/file.hpp: bodies ----
@@ -42740,53 +45849,14 @@ THRUM_OUT_OF_LINE void file_watch::take_found(watched& one, changes_to& to) noex
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/windows/process.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/spawn.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_SPAWN_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <cwchar>
 #include <new>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Children that have not been reaped.
-struct child_table {
-  static constexpr std::string_view process_name = "os::child_table";
-  static constexpr int sigterm = 15;
-  static constexpr int sigkill = 9;
-
-  struct child {
-    ::DWORD pid;
-    ::HANDLE process;
-    int killed_by;  // by us
-    child* next;
-  };
-
-  ::SRWLOCK lock = {};
-  child* first = nullptr;
-
-  static child_table& known() noexcept { return process_wide<child_table>::get(); }
-
-  /// The link to it; to null if there is none. Under the lock.
-  child** find(std::int64_t pid) noexcept {
-    child** link = &first;
-    while (*link != nullptr && (*link)->pid != static_cast<::DWORD>(pid)) {
-      link = &(*link)->next;
-    }
-    return link;
-  }
-};
-
-/// Calls call(child) under the lock, or says no_such_process.
-template <class Call>
-io_result with_child(std::int64_t pid, Call call) noexcept {
-  child_table& all = child_table::known();
-  ::AcquireSRWLockExclusive(&all.lock);
-  child_table::child* const found = *all.find(pid);
-  const io_result result = found != nullptr ? call(*found) : io_result{no_such_process};
-  ::ReleaseSRWLockExclusive(&all.lock);
-  return result;
-}
 
 /// Text of 16 bits a unit that grows; on the heap.
 class growing_text {
@@ -42902,10 +45972,6 @@ class inherited_streams {
   io_result error_ = 0;
 };
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t own_process() noexcept {
-  return ::GetCurrentProcessId();
-}
-
 /// Starts it with these attributes, which hold the list of its streams.
 inline io_result start_program(const spawn_request& request, const inherited_streams& streams,
                                ::LPPROC_THREAD_ATTRIBUTE_LIST attributes, growing_text& line,
@@ -42936,6 +46002,60 @@ inline io_result start_program(const spawn_request& request, const inherited_str
     }
   }
   return result_of(worked, 0);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <new>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Children that have not been reaped.
+struct child_table {
+  static constexpr std::string_view process_name = "os::child_table";
+  static constexpr int sigterm = 15;
+  static constexpr int sigkill = 9;
+
+  struct child {
+    ::DWORD pid;
+    ::HANDLE process;
+    int killed_by;  // by us
+    child* next;
+  };
+
+  ::SRWLOCK lock = {};
+  child* first = nullptr;
+
+  static child_table& known() noexcept { return process_wide<child_table>::get(); }
+
+  /// The link to it; to null if there is none. Under the lock.
+  child** find(std::int64_t pid) noexcept {
+    child** link = &first;
+    while (*link != nullptr && (*link)->pid != static_cast<::DWORD>(pid)) {
+      link = &(*link)->next;
+    }
+    return link;
+  }
+};
+
+/// Calls call(child) under the lock, or says no_such_process.
+template <class Call>
+io_result with_child(std::int64_t pid, Call call) noexcept {
+  child_table& all = child_table::known();
+  ::AcquireSRWLockExclusive(&all.lock);
+  child_table::child* const found = *all.find(pid);
+  const io_result result = found != nullptr ? call(*found) : io_result{no_such_process};
+  ::ReleaseSRWLockExclusive(&all.lock);
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t own_process() noexcept {
+  return ::GetCurrentProcessId();
 }
 
 THRUM_OUT_OF_LINE io_result signal_group(std::int64_t /*group*/, int /*signal*/) noexcept {
@@ -43188,13 +46308,151 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcep
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/windows/socket.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/windows/socket_options.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_SOCKET_OPTIONS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
+#include <cstddef>
 #include <cstring>
 
 #include <mstcpip.h>
 #include <netioapi.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a call of Winsock has returned.
+inline io_result socket_result(std::int64_t returned) noexcept {
+  return returned == SOCKET_ERROR ? -static_cast<io_result>(::WSAGetLastError()) : returned;
+}
+
+/// An option that is no plain number, or one of a number that has 32 bits.
+template <class T>
+io_result set_any_option(handle fd, int level, int name, const T& value) noexcept {
+  return socket_result(
+      ::setsockopt(fd, level, name, reinterpret_cast<const char*>(&value), sizeof value));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_option(handle fd, int level, int name,
+                                                      int value) noexcept {
+  return set_any_option(fd, level, name, value);
+}
+
+THRUM_OUT_OF_LINE io_result reuse_address(handle fd) noexcept {
+  return set_option(fd, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, 1);
+}
+
+THRUM_OUT_OF_LINE io_result reuse_port(handle /*fd*/) noexcept { return -WSAEOPNOTSUPP; }
+
+THRUM_OUT_OF_LINE io_result set_no_delay(handle fd, bool on) noexcept {
+  return set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
+}
+
+THRUM_OUT_OF_LINE io_result set_keep_alive(handle fd, bool on,
+                                           const keep_alive_numbers& numbers) noexcept {
+  io_result result = set_option(fd, SOL_SOCKET, SO_KEEPALIVE, on ? 1 : 0);
+  if (!on || result < 0) {
+    return result;
+  }
+  constexpr int longest_s = 0x7fff;  // in milliseconds it has 32 bits
+  if (numbers.idle_s > longest_s || numbers.interval_s > longest_s) {
+    return invalid;
+  }
+  // Options of TCP, since Windows 10 1709; not every toolchain's headers know their names.
+  constexpr int idle = 3;
+  constexpr int count = 16;
+  constexpr int interval = 17;
+  const int settings[][2] = {
+      {idle, numbers.idle_s}, {interval, numbers.interval_s}, {count, numbers.count}};
+  for (const auto& [name, value] : settings) {
+    if (result >= 0) {
+      result = set_option(fd, IPPROTO_TCP, name, value);
+    }
+  }
+  if (result == -WSAENOPROTOOPT) {  // an older one, in which the count is fixed
+    constexpr ::ULONG ms = 1000;
+    ::tcp_keepalive both{1, static_cast<::ULONG>(numbers.idle_s) * ms,
+                         static_cast<::ULONG>(numbers.interval_s) * ms};
+    ::DWORD size = 0;
+    result = socket_result(::WSAIoctl(fd, SIO_KEEPALIVE_VALS, &both, sizeof both, nullptr, 0, &size,
+                                      nullptr, nullptr));
+  }
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_linger(handle fd, int seconds) noexcept {
+  constexpr int longest = 0xffff;
+  const int part = seconds < longest ? seconds : longest;
+  const ::linger how{static_cast<::u_short>(seconds >= 0 ? 1 : 0),
+                     static_cast<::u_short>(seconds >= 0 ? part : 0)};
+  return set_any_option(fd, SOL_SOCKET, SO_LINGER, how);
+}
+
+THRUM_OUT_OF_LINE io_result set_fast_open(handle fd, int most) noexcept {
+  constexpr int fast_open = 15;  // TCP_FASTOPEN, which not every toolchain's headers know
+  return set_option(fd, IPPROTO_TCP, fast_open, most != 0 ? 1 : 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
+                                                      const ::sockaddr* group, ::socklen_t size,
+                                                      unsigned link) noexcept {
+  ::GROUP_REQ request{};
+  if (size < 0 || static_cast<std::size_t>(size) > sizeof request.gr_group) {
+    return invalid;
+  }
+  request.gr_interface = link;
+  std::memcpy(&request.gr_group, group, static_cast<std::size_t>(size));
+  const int level =
+      group->sa_family == AF_INET6 ? static_cast<int>(IPPROTO_IPV6) : static_cast<int>(IPPROTO_IP);
+  return set_any_option(fd, level, joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, request);
+}
+
+THRUM_OUT_OF_LINE io_result set_multicast_link(handle fd, bool is_v6, unsigned link) noexcept {
+  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(link))
+               : set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, static_cast<int>(::htonl(link)));
+}
+
+THRUM_OUT_OF_LINE io_result set_multicast_hops(handle fd, bool is_v6, int hops) noexcept {
+  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops)
+               : set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, hops);
+}
+
+THRUM_OUT_OF_LINE io_result set_multicast_loop(handle fd, bool is_v6, bool on) noexcept {
+  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on ? 1 : 0)
+               : set_option(fd, IPPROTO_IP, IP_MULTICAST_LOOP, on ? 1 : 0);
+}
+
+THRUM_OUT_OF_LINE io_result get_tcp_numbers(handle /*fd*/, tcp_numbers& /*numbers*/) noexcept {
+  return not_supported;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result get_option(handle fd, int level, int name) noexcept {
+  int value = 0;
+  int size = sizeof value;
+  const int returned = ::getsockopt(fd, level, name, reinterpret_cast<char*>(&value), &size);
+  return returned == 0 ? value : socket_result(returned);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_name(handle fd, bool peer, ::sockaddr* to,
+                                                       ::socklen_t& size) noexcept {
+  return socket_result(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_family(handle fd) noexcept {
+  ::WSAPROTOCOL_INFOW about{};
+  int size = sizeof about;
+  const int returned =
+      ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL_INFOW, reinterpret_cast<char*>(&about), &size);
+  return returned == 0 ? about.iAddressFamily : socket_result(returned);
+}
+
+THRUM_OUT_OF_LINE unsigned interface_number(const char* name) noexcept {
+  return ::if_nametoindex(name);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/socket.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -43206,11 +46464,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void start_sockets() noexcept {
   if (refusal != 0) {
     base::fatal("sockets: the system refuses to start its sockets (WSAStartup)");
   }
-}
-
-/// What a call of Winsock has returned.
-inline io_result socket_result(std::int64_t returned) noexcept {
-  return returned == SOCKET_ERROR ? -static_cast<io_result>(::WSAGetLastError()) : returned;
 }
 
 /// As much as one call may be given.
@@ -43423,130 +46676,6 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept { return sent =
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result shut_down(handle fd, int what) noexcept {
   return socket_result(::shutdown(fd, what));
-}
-
-/// An option that is no plain number, or one of a number that has 32 bits.
-template <class T>
-io_result set_any_option(handle fd, int level, int name, const T& value) noexcept {
-  return socket_result(
-      ::setsockopt(fd, level, name, reinterpret_cast<const char*>(&value), sizeof value));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_option(handle fd, int level, int name,
-                                                      int value) noexcept {
-  return set_any_option(fd, level, name, value);
-}
-
-THRUM_OUT_OF_LINE io_result reuse_address(handle fd) noexcept {
-  return set_option(fd, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, 1);
-}
-
-THRUM_OUT_OF_LINE io_result reuse_port(handle /*fd*/) noexcept { return -WSAEOPNOTSUPP; }
-
-THRUM_OUT_OF_LINE io_result set_no_delay(handle fd, bool on) noexcept {
-  return set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
-}
-
-THRUM_OUT_OF_LINE io_result set_keep_alive(handle fd, bool on,
-                                           const keep_alive_numbers& numbers) noexcept {
-  io_result result = set_option(fd, SOL_SOCKET, SO_KEEPALIVE, on ? 1 : 0);
-  if (!on || result < 0) {
-    return result;
-  }
-  constexpr int longest_s = 0x7fff;  // in milliseconds it has 32 bits
-  if (numbers.idle_s > longest_s || numbers.interval_s > longest_s) {
-    return invalid;
-  }
-  // Options of TCP, since Windows 10 1709; not every toolchain's headers know their names.
-  constexpr int idle = 3;
-  constexpr int count = 16;
-  constexpr int interval = 17;
-  const int settings[][2] = {
-      {idle, numbers.idle_s}, {interval, numbers.interval_s}, {count, numbers.count}};
-  for (const auto& [name, value] : settings) {
-    if (result >= 0) {
-      result = set_option(fd, IPPROTO_TCP, name, value);
-    }
-  }
-  if (result == -WSAENOPROTOOPT) {  // an older one, in which the count is fixed
-    constexpr ::ULONG ms = 1000;
-    ::tcp_keepalive both{1, static_cast<::ULONG>(numbers.idle_s) * ms,
-                         static_cast<::ULONG>(numbers.interval_s) * ms};
-    ::DWORD size = 0;
-    result = socket_result(::WSAIoctl(fd, SIO_KEEPALIVE_VALS, &both, sizeof both, nullptr, 0, &size,
-                                      nullptr, nullptr));
-  }
-  return result;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_linger(handle fd, int seconds) noexcept {
-  constexpr int longest = 0xffff;
-  const int part = seconds < longest ? seconds : longest;
-  const ::linger how{static_cast<::u_short>(seconds >= 0 ? 1 : 0),
-                     static_cast<::u_short>(seconds >= 0 ? part : 0)};
-  return set_any_option(fd, SOL_SOCKET, SO_LINGER, how);
-}
-
-THRUM_OUT_OF_LINE io_result set_fast_open(handle fd, int most) noexcept {
-  constexpr int fast_open = 15;  // TCP_FASTOPEN, which not every toolchain's headers know
-  return set_option(fd, IPPROTO_TCP, fast_open, most != 0 ? 1 : 0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
-                                                      const ::sockaddr* group, ::socklen_t size,
-                                                      unsigned link) noexcept {
-  ::GROUP_REQ request{};
-  if (size < 0 || static_cast<std::size_t>(size) > sizeof request.gr_group) {
-    return invalid;
-  }
-  request.gr_interface = link;
-  std::memcpy(&request.gr_group, group, static_cast<std::size_t>(size));
-  const int level =
-      group->sa_family == AF_INET6 ? static_cast<int>(IPPROTO_IPV6) : static_cast<int>(IPPROTO_IP);
-  return set_any_option(fd, level, joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP, request);
-}
-
-THRUM_OUT_OF_LINE io_result set_multicast_link(handle fd, bool is_v6, unsigned link) noexcept {
-  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(link))
-               : set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, static_cast<int>(::htonl(link)));
-}
-
-THRUM_OUT_OF_LINE io_result set_multicast_hops(handle fd, bool is_v6, int hops) noexcept {
-  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops)
-               : set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, hops);
-}
-
-THRUM_OUT_OF_LINE io_result set_multicast_loop(handle fd, bool is_v6, bool on) noexcept {
-  return is_v6 ? set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on ? 1 : 0)
-               : set_option(fd, IPPROTO_IP, IP_MULTICAST_LOOP, on ? 1 : 0);
-}
-
-THRUM_OUT_OF_LINE io_result get_tcp_numbers(handle /*fd*/, tcp_numbers& /*numbers*/) noexcept {
-  return not_supported;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result get_option(handle fd, int level, int name) noexcept {
-  int value = 0;
-  int size = sizeof value;
-  const int returned = ::getsockopt(fd, level, name, reinterpret_cast<char*>(&value), &size);
-  return returned == 0 ? value : socket_result(returned);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_name(handle fd, bool peer, ::sockaddr* to,
-                                                       ::socklen_t& size) noexcept {
-  return socket_result(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_family(handle fd) noexcept {
-  ::WSAPROTOCOL_INFOW about{};
-  int size = sizeof about;
-  const int returned =
-      ::getsockopt(fd, SOL_SOCKET, SO_PROTOCOL_INFOW, reinterpret_cast<char*>(&about), &size);
-  return returned == 0 ? about.iAddressFamily : socket_result(returned);
-}
-
-THRUM_OUT_OF_LINE unsigned interface_number(const char* name) noexcept {
-  return ::if_nametoindex(name);
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -44389,38 +47518,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/errc.hpp: bodies ----
-#if defined(THRUM_ERRC_HPP) && THRUM_BODIES
-#include <string>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
-  class category final : public std::error_category {
-   public:
-    const char* name() const noexcept override { return "thrum"; }
-    std::string message(int value) const override {
-      switch (static_cast<errc>(value)) {
-        case errc::deadline_exceeded: return "the deadline has passed";
-        case errc::unexpected_end: return "the stream has ended too early";
-      }
-      return "unknown error";
-    }
-    std::error_condition default_error_condition(int value) const noexcept override {
-      return static_cast<errc>(value) == errc::deadline_exceeded
-                 ? std::make_error_condition(std::errc::timed_out)
-                 : std::error_condition(value, *this);
-    }
-  };
-  static const category the_category;
-  // [errc.one <] acquire: the other object's category
-  const auto* const first = base::error_category_of_process.load(std::memory_order_acquire);
-  return first != nullptr ? *first : the_category;
-}
-
-}}  // namespace thrum::THRUM_ABI
-#endif
-
 // ---- thrum/detail/os/elf/process_wide.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP) && THRUM_OS_ELF && THRUM_BODIES
 
@@ -44611,17 +47708,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
         "limit");
   }
   return own.object;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void join_error_categories() noexcept {
-  auto& known = process_wide<first_error_category>::get().category;
-  const std::error_category* first = nullptr;
-  const std::error_category* const own = &error_category();
-  // [errc.one <>] acq_rel: the category itself; acquire: another object's
-  if (known.compare_exchange_strong(first, own, acq_rel, acquire)) {
-    first = own;
-  }
-  base::error_category_of_process.store(first, release);  // [errc.one >] release: to error_category
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -44909,86 +47995,6 @@ THRUM_OUT_OF_LINE void signal_stack::give_back() noexcept {
     memory_ = nullptr;
   }
 }
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_THREAD_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-
-#include <sched.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE int joinable_thread::start(joinable_thread& out, void* (*entry)(void*),
-                                             void* argument) noexcept {
-  out.require_joined();
-  pthread_t fresh{};
-  const int error = ::pthread_create(&fresh, nullptr, entry, argument);
-  if (error == 0) {
-    out.handle_ = fresh;
-    out.joinable_ = true;
-  }
-  return error;
-}
-
-THRUM_OUT_OF_LINE void joinable_thread::join() noexcept {
-  if (!joinable_ || ::pthread_join(handle_, nullptr) != 0) {
-    base::fatal("thread: join: the thread is not running, or it is the calling thread");
-  }
-  joinable_ = false;
-}
-
-THRUM_OUT_OF_LINE void joinable_thread::require_joined() const noexcept {
-  if (joinable_) {
-    base::fatal("thread: the handle was destroyed or reused before the thread was joined");
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*),
-                                                           void* argument) noexcept {
-  ::pthread_attr_t attributes;
-  if (const int error = ::pthread_attr_init(&attributes); error != 0) {
-    return error;
-  }
-  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  int error = 0;
-  {
-    const uninterrupted inherited;
-    pthread_t fresh{};
-    error = ::pthread_create(&fresh, &attributes, entry, argument);
-  }
-  ::pthread_attr_destroy(&attributes);
-  return error;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE int real_time_priority() noexcept {
-  int policy = 0;
-  ::sched_param parameters{};
-  if (::pthread_getschedparam(::pthread_self(), &policy, &parameters) != 0 ||
-      (policy != SCHED_FIFO && policy != SCHED_RR)) {
-    return 0;
-  }
-  return parameters.sched_priority;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE int set_real_time_priority(int priority) noexcept {
-  int policy = 0;
-  ::sched_param parameters{};
-  if (const int error = ::pthread_getschedparam(::pthread_self(), &policy, &parameters)) {
-    return error;
-  }
-  parameters.sched_priority = priority;
-  return ::pthread_setschedparam(::pthread_self(), policy, &parameters);
-}
-
-THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
-  if (known_) {
-    ::pthread_setspecific(key_, word);
-  }
-}
-
-THRUM_OUT_OF_LINE void yield_thread() noexcept { ::sched_yield(); }
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
@@ -45400,104 +48406,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_preempt_handler() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/windows/thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <cstdint>
-#include <new>
-
-#include <process.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What a new thread takes over and frees.
-struct thread_start {
-  void* (*entry)(void*);
-  void* argument;
-
-  static unsigned __stdcall run(void* of_start) noexcept {
-    auto* const start = static_cast<thread_start*>(of_start);
-    const thread_start own = *start;
-    delete start;
-    own.entry(own.argument);
-    return 0;
-  }
-
-  /// Null where there is no memory for it.
-  static ::HANDLE begin(void* (*entry)(void*), void* argument) noexcept {
-    auto* const start = new (std::nothrow) thread_start{entry, argument};
-    if (start == nullptr) {
-      return nullptr;
-    }
-    const std::uintptr_t begun =
-        ::_beginthreadex(nullptr, 0, &run, start, STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
-    if (begun == 0) {
-      delete start;
-    }
-    return reinterpret_cast<::HANDLE>(begun);
-  }
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(void*),
-                                                   void* argument) noexcept {
-  out.require_joined();
-  const ::HANDLE fresh = thread_start::begin(entry, argument);
-  if (fresh == nullptr) {
-    return ERROR_NOT_ENOUGH_MEMORY;
-  }
-  out.handle_ = fresh;
-  return 0;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread::join() noexcept {
-  if (handle_ == nullptr || ::GetThreadId(handle_) == ::GetCurrentThreadId() ||
-      ::WaitForSingleObject(handle_, INFINITE) != WAIT_OBJECT_0) {
-    base::fatal("thread: join: the thread is not running, or it is the calling thread");
-  }
-  ::CloseHandle(handle_);
-  handle_ = nullptr;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
-  if (handle_ == nullptr || ::WaitForSingleObject(handle_, 0) != WAIT_OBJECT_0) {
-    return false;
-  }
-  ::CloseHandle(handle_);
-  handle_ = nullptr;
-  return true;
-}
-
-THRUM_OUT_OF_LINE void thread::require_joined() const noexcept {
-  if (handle_ != nullptr) {
-    base::fatal("thread: the handle was destroyed or reused before the thread was joined");
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE int start_detached_thread(void* (*entry)(void*),
-                                                           void* argument) noexcept {
-  const ::HANDLE fresh = thread_start::begin(entry, argument);
-  if (fresh == nullptr) {
-    return ERROR_NOT_ENOUGH_MEMORY;
-  }
-  ::CloseHandle(fresh);
-  return 0;
-}
-
-THRUM_OUT_OF_LINE thread_key::thread_key() noexcept : index_(::TlsAlloc()) {}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_key::get() const noexcept {
-  return ::TlsGetValue(index_);  // null where the index is none
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
-  ::TlsSetValue(index_, const_cast<void*>(word));
-}
-
-THRUM_OUT_OF_LINE void yield_thread() noexcept { ::SwitchToThread(); }
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
 // ---- thrum/detail/os/windows/thread_ref.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 // ---- thrum/detail/os/windows/uninterrupted.hpp ----
@@ -45817,12 +48725,206 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_slot::set(void* word) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/posix/ended_thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_ENDED_THREAD_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
+// ---- thrum/detail/os/darwin/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_THREAD_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 
-#include <atomic>
 #include <cerrno>
+#include <ctime>
+
+#include <mach/mach.h>
+#include <mach/thread_act.h>
+#include <mach/thread_info.h>
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
+  ::pthread_setname_np(name);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
+  std::uint64_t number = 0;
+  ::pthread_threadid_np(nullptr, &number);
+  return number;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
+  const int before = errno;
+  const std::int64_t end = deadline_after(ns);
+  for (std::int64_t left = ns; left > 0; left = end - now()) {
+    const ::timespec rest = to_timespec(left);
+    ::nanosleep(&rest, nullptr);
+  }
+  errno = before;
+}
+
+/// The port's name is the thread's own, and no right of ours: it means nothing once the thread has
+/// ended.
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
+  port_.set(::pthread_mach_thread_np(::pthread_self()));
+}
+
+THRUM_OUT_OF_LINE void thread_sight::close() noexcept { port_.set(0); }
+
+/// False: there is no such thread.
+inline bool ask_for_thread(::thread_t port, ::thread_basic_info& found) noexcept {
+  ::mach_msg_type_number_t words = THREAD_BASIC_INFO_COUNT;
+  return port != 0 &&
+         ::thread_info(port, THREAD_BASIC_INFO, reinterpret_cast<::thread_info_t>(&found),
+                       &words) == KERN_SUCCESS;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_sight::cpu_now() const noexcept {
+  ::thread_basic_info found{};
+  if (!ask_for_thread(port_.get(), found)) {
+    return 0;
+  }
+  const auto ns = [](const ::time_value& time) {
+    return std::int64_t{time.seconds} * nanoseconds_per_second +
+           std::int64_t{time.microseconds} * 1000;
+  };
+  return ns(found.user_time) + ns(found.system_time);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
+  ::thread_basic_info found{};
+  return ask_for_thread(port_.get(), found) && found.run_state == TH_STATE_RUNNING
+             ? thread_look::computes
+             : thread_look::in_system;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+// ---- thrum/detail/os/posix/thread_sight.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP) && (THRUM_OS_PORTABLE && !THRUM_OS_MACOS) && THRUM_BODIES
+
+#include <ctime>
+
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void clock_sight::open() noexcept {
+  ::clockid_t clock{};
+  const bool known = ::pthread_getcpuclockid(::pthread_self(), &clock) == 0;
+  clock_.set(clock);
+  has_clock_.set(known);
+  is_open_.set(true);
+}
+
+THRUM_OUT_OF_LINE void clock_sight::close() noexcept {
+  is_open_.set(false);
+  has_clock_.set(false);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t clock_sight::cpu_now() const noexcept {
+  ::timespec t{};
+  if (!has_clock_.get() || ::clock_gettime(clock_.get(), &t) != 0) {
+    return 0;
+  }
+  return std::int64_t{t.tv_sec} * nanoseconds_per_second + t.tv_nsec;
+}
+
+THRUM_OUT_OF_LINE thread_look clock_sight::look() const noexcept {
+  return is_open_.get() ? thread_look::unknown : thread_look::in_system;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/freebsd/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FREEBSD_THREAD_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+
+#include <cerrno>
+#include <ctime>
+
+#include <pthread.h>
+#include <pthread_np.h>
+#include <sched.h>
+#include <sys/param.h>
+#include <sys/proc.h>
+#include <sys/sysctl.h>
+#include <sys/types.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
+  ::pthread_setname_np(::pthread_self(), name);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {
+  const int cpu = ::sched_getcpu();
+  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
+  return static_cast<std::uint64_t>(::pthread_getthreadid_np());
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
+  if (ns <= 0) {
+    return;
+  }
+  const int before = errno;
+  const ::timespec until = to_timespec(deadline_after(ns));
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+  errno = before;
+}
+
+THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
+  clock_sight::open();
+  tid_.set(thread_id());
+}
+
+THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
+  clock_sight::close();
+  tid_.set(0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
+  const std::uint64_t tid = tid_.get();
+  if (tid == 0) {
+    return thread_look::in_system;
+  }
+  // In memory of its own: more than some stacks have, and malloc may be locked.
+  constexpr std::size_t most_threads = 256;
+  std::size_t bytes = most_threads * sizeof(::kinfo_proc);
+  const std::size_t mapped = bytes;
+  auto* const threads = static_cast<::kinfo_proc*>(map(mapped));
+  if (threads == nullptr) {
+    return thread_look::unknown;
+  }
+  int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID | KERN_PROC_INC_THREAD, ::getpid()};
+  // If there is no room for all, it fails and has listed the first ones.
+  ::sysctl(name, 4, threads, &bytes, nullptr, 0);
+  thread_look seen = thread_look::unknown;
+  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing is listed there are zeros
+    if (static_cast<std::uint64_t>(threads[i].ki_tid) == tid) {
+      seen = threads[i].ki_stat == SRUN ? thread_look::computes : thread_look::in_system;
+    }
+  }
+  unmap(threads, mapped);
+  return seen;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+// ---- thrum/detail/os/posix/thread_ref.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
+
+#include <cerrno>
+#include <cstddef>
 #include <new>
+
+#include <sched.h>
+#include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -45869,226 +48971,6 @@ THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
   join();
   return true;
 }
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/signal_mark.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_SIGNAL_MARK_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
-// What systems do in several ways for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
-
-#include <cstddef>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The system is asked for the stack: what a context says of it differs.
-THRUM_NOINLINE THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t&,
-                                                           const void*) noexcept {
-  ::stack_t stack{};
-  if (::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0 ||
-      stack.ss_sp == nullptr) {
-    return nullptr;
-  }
-  return signal_stack_mark::target_at(stack.ss_sp);
-}
-
-/// With room for the widest vectors that there are.
-THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
-  constexpr std::size_t widest = std::size_t{16} << 10;
-  const auto least = static_cast<std::size_t>(MINSIGSTKSZ);
-  return least < widest ? widest : least;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/darwin/thread_sight.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_DARWIN_THREAD_SIGHT_HPP) && THRUM_OS_MACOS && THRUM_BODIES
-
-#include <mach/mach.h>
-#include <mach/thread_act.h>
-#include <mach/thread_info.h>
-#include <pthread.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The port's name is the thread's own, and no right of ours: it means nothing once the thread has
-/// ended.
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
-  port_.set(::pthread_mach_thread_np(::pthread_self()));
-}
-
-THRUM_OUT_OF_LINE void thread_sight::close() noexcept { port_.set(0); }
-
-/// False: there is no such thread.
-inline bool ask_for_thread(::thread_t port, ::thread_basic_info& found) noexcept {
-  ::mach_msg_type_number_t words = THREAD_BASIC_INFO_COUNT;
-  return port != 0 &&
-         ::thread_info(port, THREAD_BASIC_INFO, reinterpret_cast<::thread_info_t>(&found),
-                       &words) == KERN_SUCCESS;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_sight::cpu_now() const noexcept {
-  ::thread_basic_info found{};
-  if (!ask_for_thread(port_.get(), found)) {
-    return 0;
-  }
-  const auto ns = [](const ::time_value& time) {
-    return std::int64_t{time.seconds} * nanoseconds_per_second +
-           std::int64_t{time.microseconds} * 1000;
-  };
-  return ns(found.user_time) + ns(found.system_time);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
-  ::thread_basic_info found{};
-  return ask_for_thread(port_.get(), found) && found.run_state == TH_STATE_RUNNING
-             ? thread_look::computes
-             : thread_look::in_system;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/thread_sight.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP) && (THRUM_OS_PORTABLE && !THRUM_OS_MACOS) && THRUM_BODIES
-
-#include <ctime>
-
-#include <pthread.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void clock_sight::open() noexcept {
-  ::clockid_t clock{};
-  const bool known = ::pthread_getcpuclockid(::pthread_self(), &clock) == 0;
-  clock_.set(clock);
-  has_clock_.set(known);
-  is_open_.set(true);
-}
-
-THRUM_OUT_OF_LINE void clock_sight::close() noexcept {
-  is_open_.set(false);
-  has_clock_.set(false);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t clock_sight::cpu_now() const noexcept {
-  ::timespec t{};
-  if (!has_clock_.get() || ::clock_gettime(clock_.get(), &t) != 0) {
-    return 0;
-  }
-  return std::int64_t{t.tv_sec} * nanoseconds_per_second + t.tv_nsec;
-}
-
-THRUM_OUT_OF_LINE thread_look clock_sight::look() const noexcept {
-  return is_open_.get() ? thread_look::unknown : thread_look::in_system;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/freebsd/this_thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_FREEBSD_THIS_THREAD_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
-
-#include <cerrno>
-#include <ctime>
-
-#include <pthread.h>
-#include <pthread_np.h>
-#include <sched.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
-  ::pthread_setname_np(::pthread_self(), name);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {
-  const int cpu = ::sched_getcpu();
-  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
-  return static_cast<std::uint64_t>(::pthread_getthreadid_np());
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
-  if (ns <= 0) {
-    return;
-  }
-  const int before = errno;
-  const ::timespec until = to_timespec(deadline_after(ns));
-  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-  }
-  errno = before;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/freebsd/thread_sight.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_FREEBSD_THREAD_SIGHT_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
-
-#include <cstddef>
-
-#include <sys/types.h>
-
-#include <sys/param.h>
-#include <sys/proc.h>
-#include <sys/sysctl.h>
-#include <sys/user.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
-  clock_sight::open();
-  tid_.set(thread_id());
-}
-
-THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
-  clock_sight::close();
-  tid_.set(0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
-  const std::uint64_t tid = tid_.get();
-  if (tid == 0) {
-    return thread_look::in_system;
-  }
-  // In memory of its own: more than some stacks have, and malloc may be locked.
-  constexpr std::size_t most_threads = 256;
-  std::size_t bytes = most_threads * sizeof(::kinfo_proc);
-  const std::size_t mapped = bytes;
-  auto* const threads = static_cast<::kinfo_proc*>(map(mapped));
-  if (threads == nullptr) {
-    return thread_look::unknown;
-  }
-  int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID | KERN_PROC_INC_THREAD, ::getpid()};
-  // If there is no room for all, it fails and has listed the first ones.
-  ::sysctl(name, 4, threads, &bytes, nullptr, 0);
-  thread_look seen = thread_look::unknown;
-  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing is listed there are zeros
-    if (static_cast<std::uint64_t>(threads[i].ki_tid) == tid) {
-      seen = threads[i].ki_stat == SRUN ? thread_look::computes : thread_look::in_system;
-    }
-  }
-  unmap(threads, mapped);
-  return seen;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/thread_ref.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
-
-#include <sched.h>
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 using namespace base::orders;
 
@@ -46139,6 +49021,31 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
+
+// What systems do in several ways for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The system is asked for the stack: what a context says of it differs.
+THRUM_NOINLINE THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t&,
+                                                           const void*) noexcept {
+  ::stack_t stack{};
+  if (::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0 ||
+      stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  return signal_stack_mark::target_at(stack.ss_sp);
+}
+
+/// With room for the widest vectors that there are.
+THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
+  constexpr std::size_t widest = std::size_t{16} << 10;
+  const auto least = static_cast<std::size_t>(MINSIGSTKSZ);
+  return least < widest ? widest : least;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
 // ---- thrum/detail/os/linux/fence.hpp: bodies ----
@@ -46170,6 +49077,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
 }
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
+  THRUM_AT_LOAD(&prepare_fence_early);
   full_fence();
   if (membarrier_works.get()) {
     if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
@@ -46184,43 +49092,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
 
 // ---- thrum/detail/os/linux/futex.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_LINUX_FUTEX_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/detail/os/linux/kernel_time.hpp ----
-//
-// Times as system calls of Linux take them.
-#ifndef THRUM_DETAIL_OS_LINUX_KERNEL_TIME_HPP
-#define THRUM_DETAIL_OS_LINUX_KERNEL_TIME_HPP
-
-#include <cstdint>
-#include <limits>
-
-#if THRUM_OS_LINUX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What the kernel itself reads, in system calls that the C library does not make for us. Its own
-/// type may have 32 or 64 bits on a system of 32 bits, and says nothing of what a call wants.
-template <class Word>
-struct kernel_time_of {
-  Word seconds = 0;
-  Word nanoseconds = 0;
-
-  /// Nanoseconds, which are not negative.
-  static constexpr kernel_time_of from(std::int64_t ns) noexcept {
-    constexpr std::int64_t most = std::numeric_limits<Word>::max();
-    const std::int64_t whole = ns / nanoseconds_per_second;
-    return {static_cast<Word>(whole < most ? whole : most),
-            static_cast<Word>(ns % nanoseconds_per_second)};
-  }
-};
-/// For system calls that are newer than 32-bit processors' first ones.
-using kernel_time = kernel_time_of<std::int64_t>;
-/// For 32-bit processors' first system calls.
-using old_kernel_time = kernel_time_of<long>;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_KERNEL_TIME_HPP
 
 #include <cerrno>
 
@@ -46264,54 +49135,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& wor
   const int before = errno;
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);
   errno = before;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/linux/signal_value.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
-
-#include <cstddef>
-
-#include <sys/auxv.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Where an emulator refuses a signal with a value, the handler finds its thread by its stack.
-THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
-  if (info.si_code == preempt_code) {
-    return static_cast<preempt_target*>(info.si_value.sival_ptr);
-  }
-  const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
-  if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
-    return nullptr;
-  }
-  return signal_stack_mark::target_at(stack.ss_sp);
-}
-
-/// The kernel says it: 12 KiB where there are wide vectors.
-THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
-  constexpr unsigned long at_minsigstksz = 51;  // newer than some systems' headers
-  return ::getauxval(at_minsigstksz);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/linux/thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_THREAD_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-#include <pthread.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
-  if (!joinable_ || ::pthread_tryjoin_np(handle_, nullptr) != 0) {
-    return false;
-  }
-  joinable_ = false;
-  return true;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -46402,65 +49225,27 @@ THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/linux/thread_ref.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_THREAD_REF_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/detail/os/linux/signal_value.hpp ----
-//
-// What tells our signal from others on Linux: it is sent with a value.
-#ifndef THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
-#define THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
-
-#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Its si_code: below 0, so not the kernel's, and not sigqueue's. Emulators keep no more than that.
-inline constexpr int preempt_code = -0x7472;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
-
-#include <cstddef>
-
-#include <sys/auxv.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Where an emulator refuses a signal with a value, the handler finds its thread by its stack.
-THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
-  if (info.si_code == preempt_code) {
-    return static_cast<preempt_target*>(info.si_value.sival_ptr);
-  }
-  const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
-  if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
-    return nullptr;
-  }
-  return signal_stack_mark::target_at(stack.ss_sp);
-}
-
-/// The kernel says it: 12 KiB where there are wide vectors.
-THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
-  constexpr unsigned long at_minsigstksz = 51;  // newer than some systems' headers
-  return ::getauxval(at_minsigstksz);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_SIGNAL_VALUE_HPP
+// ---- thrum/detail/os/linux/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_THREAD_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 
 #include <cstddef>
 #include <string_view>
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (!joinable_ || ::pthread_tryjoin_np(handle_, nullptr) != 0) {
+    return false;
+  }
+  joinable_ = false;
+  return true;
+}
 
 using namespace base::orders;
 
@@ -46548,39 +49333,31 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& targ
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
-#endif
 
-// ---- thrum/detail/os/darwin/this_thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_DARWIN_THIS_THREAD_HPP) && THRUM_OS_MACOS && THRUM_BODIES
-
-#include <cerrno>
-#include <ctime>
-
-#include <pthread.h>
+// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
-  ::pthread_setname_np(name);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
-  std::uint64_t number = 0;
-  ::pthread_threadid_np(nullptr, &number);
-  return number;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
-  const int before = errno;
-  const std::int64_t end = deadline_after(ns);
-  for (std::int64_t left = ns; left > 0; left = end - now()) {
-    const ::timespec rest = to_timespec(left);
-    ::nanosleep(&rest, nullptr);
+/// Where an emulator refuses a signal with a value, the handler finds its thread by its stack.
+THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
+  if (info.si_code == preempt_code) {
+    return static_cast<preempt_target*>(info.si_value.sival_ptr);
   }
-  errno = before;
+  const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
+  if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  return signal_stack_mark::target_at(stack.ss_sp);
+}
+
+/// The kernel says it: 12 KiB where there are wide vectors.
+THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
+  constexpr unsigned long at_minsigstksz = 51;  // newer than some systems' headers
+  return ::getauxval(at_minsigstksz);
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
 // ---- thrum/detail/os/darwin/wait_on_address.hpp: bodies ----
@@ -46712,12 +49489,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& wor
 // ---- thrum/detail/os/wait_table.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_WAIT_TABLE_HPP) && (!THRUM_HAS_FUTEX) && THRUM_BODIES
 #if !THRUM_HAS_FUTEX
-
-// ---- thrum/detail/os/thread_event.hpp ----
-//
-// Chooses the operating system, for what the wait table needs of it (wait_table.hpp).
-#ifndef THRUM_DETAIL_OS_THREAD_EVENT_HPP
-#define THRUM_DETAIL_OS_THREAD_EVENT_HPP
 
 #if THRUM_OS_WINDOWS
 // ---- thrum/detail/os/windows/thread_event.hpp ----
@@ -46924,8 +49695,6 @@ inline void call_in_child(void (*what)()) noexcept { ::pthread_atfork(nullptr, n
 
 #endif  // THRUM_OS_POSIX
 #endif  // THRUM_DETAIL_OS_POSIX_THREAD_EVENT_HPP
-
-#endif
 
 #endif
 
@@ -47381,6 +50150,110 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, hand
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
+// ---- thrum/detail/os/bsd/send_file.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_SEND_FILE_HPP) && THRUM_OS_BSD && THRUM_BODIES
+#if THRUM_OS_FREEBSD
+// ---- thrum/detail/os/posix/broken_pipe.hpp ----
+//
+// Calling what may raise SIGPIPE, without that signal.
+//
+// The signal would end the program, and whether it is ignored belongs to the program, not to a
+// library in it. The thread blocks the signal for the length of the call, and takes back the one
+// that the call made:
+//   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
+//   - if it had, and one was pending, ours has become one with that, which stays.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
+// Price: two system calls for each call. For systems on which the signal goes to the thread, and
+// which let one take it without waiting.
+#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+
+#if THRUM_OS_LINUX || THRUM_OS_FREEBSD
+
+#include <cerrno>
+#include <ctime>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
+/// have.
+template <class Call, class Raised>
+THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
+  ::sigset_t broken_pipe;
+  ::sigset_t before;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  bool was_pending = false;
+  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
+  if (was_blocked) {
+    ::sigset_t pending;
+    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
+  }
+  const io_result result = call();
+  if (!was_pending && raised(result)) {
+    const ::timespec at_once{};
+    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  if (!was_blocked) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  return result;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
+#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+
+#endif
+
+#include <cerrno>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE io_result send_file(handle fd, handle file, std::int64_t offset,
+                                      std::size_t n) noexcept {
+  std::int64_t sent = 0;
+  const io_result result = n != 0 ? send_some(fd, file, offset, n, sent) : 0;  // 0: all of it
+  return sent != 0 ? sent : result;
+}
+
+THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
+  return sent == -EINVAL || sent == -ENOTSUP || sent == -EOPNOTSUPP || sent == -ENOTSOCK ||
+         sent == -ESPIPE;
+}
+
+#if THRUM_OS_MACOS
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std::int64_t offset,
+                                                     std::size_t n, std::int64_t& sent) noexcept {
+  ::off_t length = static_cast<::off_t>(n);
+  const io_result result = result_of(::sendfile(file, fd, offset, &length, nullptr, 0));
+  sent = length;
+  return result;
+}
+#elif THRUM_OS_FREEBSD
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std::int64_t offset,
+                                                     std::size_t n, std::int64_t& sent) noexcept {
+  ::off_t length = 0;
+  const io_result result = without_broken_pipe(
+      [&] { return result_of(::sendfile(file, fd, offset, n, nullptr, &length, 0)); },
+      [](io_result returned) { return returned == -EPIPE; });
+  sent = length;
+  return result;
+}
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
 // ---- thrum/detail/os/darwin/plain_write.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 
@@ -47412,50 +50285,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* 
     }
   }
   return result_of(::writev(fd, parts, static_cast<int>(count)));
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/bsd/send_file.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_BSD_SEND_FILE_HPP) && THRUM_OS_BSD && THRUM_BODIES
-#include <cerrno>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE io_result send_file(handle fd, handle file, std::int64_t offset,
-                                      std::size_t n) noexcept {
-  std::int64_t sent = 0;
-  const io_result result = n != 0 ? send_some(fd, file, offset, n, sent) : 0;  // 0: all of it
-  return sent != 0 ? sent : result;
-}
-
-THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
-  return sent == -EINVAL || sent == -ENOTSUP || sent == -EOPNOTSUPP || sent == -ENOTSOCK ||
-         sent == -ESPIPE;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/darwin/send_file.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_DARWIN_SEND_FILE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
-
-#include <cstddef>
-#include <cstdint>
-
-#include <sys/socket.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std::int64_t offset,
-                                                     std::size_t n, std::int64_t& sent) noexcept {
-  ::off_t length = static_cast<::off_t>(n);
-  const io_result result = result_of(::sendfile(file, fd, offset, &length, nullptr, 0));
-  sent = length;
-  return result;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -47622,86 +50451,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result accept(handle fd) noexcept {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
   return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/freebsd/send_file.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_FREEBSD_SEND_FILE_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
-// ---- thrum/detail/os/posix/broken_pipe.hpp ----
-//
-// Calling what may raise SIGPIPE, without that signal.
-//
-// The signal would end the program, and whether it is ignored belongs to the program, not to a
-// library in it. The thread blocks the signal for the length of the call, and takes back the one
-// that the call made:
-//   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
-//   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
-// Price: two system calls for each call. For systems on which the signal goes to the thread, and
-// which let one take it without waiting.
-#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-
-#if THRUM_OS_LINUX || THRUM_OS_FREEBSD
-
-#include <cerrno>
-#include <ctime>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
-/// have.
-template <class Call, class Raised>
-THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
-  ::sigset_t broken_pipe;
-  ::sigset_t before;
-  ::sigemptyset(&broken_pipe);
-  ::sigaddset(&broken_pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-  bool was_pending = false;
-  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
-  if (was_blocked) {
-    ::sigset_t pending;
-    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
-  }
-  const io_result result = call();
-  if (!was_pending && raised(result)) {
-    const ::timespec at_once{};
-    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
-    }
-  }
-  if (!was_blocked) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  return result;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#include <sys/socket.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std::int64_t offset,
-                                                     std::size_t n, std::int64_t& sent) noexcept {
-  ::off_t length = 0;
-  const io_result result = without_broken_pipe(
-      [&] { return result_of(::sendfile(file, fd, offset, n, nullptr, &length, 0)); },
-      [](io_result returned) { return returned == -EPIPE; });
-  sent = length;
-  return result;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -48083,12 +50832,29 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_at_once(handle fd, const void* 
 #endif
 }
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result splice_to_pipe(handle from, handle pipe,
+                                                          std::size_t n) noexcept {
+  return result_of(::splice(from, nullptr, pipe, nullptr, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK));
+}
+
+THRUM_OUT_OF_LINE io_result splice_from_pipe(handle pipe, handle to, std::size_t n) noexcept {
+  return without_broken_pipe([&] { return splice_to_pipe(pipe, to, n); },
+                             [&](io_result result) {
+                               return result == -EPIPE ||
+                                      (result >= 0 && static_cast<std::size_t>(result) < n);
+                             });
+}
+
+THRUM_OUT_OF_LINE void widen_pipe(handle either_end, std::size_t n) noexcept {
+  static_cast<void>(::fcntl(either_end, F_SETPIPE_SZ, static_cast<int>(n)));
+}
+
 }}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
 // ---- thrum/detail/os/linux/process.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_LINUX_PROCESS_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-
 #include <cerrno>
 
 #include <signal.h>
@@ -48269,88 +51035,6 @@ THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/linux/splice.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_SPLICE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-// ---- thrum/detail/os/posix/broken_pipe.hpp ----
-//
-// Calling what may raise SIGPIPE, without that signal.
-//
-// The signal would end the program, and whether it is ignored belongs to the program, not to a
-// library in it. The thread blocks the signal for the length of the call, and takes back the one
-// that the call made:
-//   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
-//   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
-// Price: two system calls for each call. For systems on which the signal goes to the thread, and
-// which let one take it without waiting.
-#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-
-#if THRUM_OS_LINUX || THRUM_OS_FREEBSD
-
-#include <cerrno>
-#include <ctime>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
-/// have.
-template <class Call, class Raised>
-THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
-  ::sigset_t broken_pipe;
-  ::sigset_t before;
-  ::sigemptyset(&broken_pipe);
-  ::sigaddset(&broken_pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-  bool was_pending = false;
-  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
-  if (was_blocked) {
-    ::sigset_t pending;
-    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
-  }
-  const io_result result = call();
-  if (!was_pending && raised(result)) {
-    const ::timespec at_once{};
-    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
-    }
-  }
-  if (!was_blocked) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  return result;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-
-#include <fcntl.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result splice_to_pipe(handle from, handle pipe,
-                                                          std::size_t n) noexcept {
-  return result_of(::splice(from, nullptr, pipe, nullptr, n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK));
-}
-
-THRUM_OUT_OF_LINE io_result splice_from_pipe(handle pipe, handle to, std::size_t n) noexcept {
-  return without_broken_pipe([&] { return splice_to_pipe(pipe, to, n); },
-                             [&](io_result result) {
-                               return result == -EPIPE ||
-                                      (result >= 0 && static_cast<std::size_t>(result) < n);
-                             });
-}
-
-THRUM_OUT_OF_LINE void widen_pipe(handle either_end, std::size_t n) noexcept {
-  static_cast<void>(::fcntl(either_end, F_SETPIPE_SZ, static_cast<int>(n)));
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
 // ---- thrum/detail/os/posix/backtrace.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 #include <unwind.h>
@@ -48387,6 +51071,66 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
         return _URC_NO_REASON;
       },
       &state);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/posix/exit.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_EXIT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+#include <cstdio>
+#include <cstdlib>
+
+#include <pthread.h>
+#if __has_include(<stdio_ext.h>)
+#include <stdio_ext.h>
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
+  if (::ftrylockfile(stdout) == 0) {
+    std::fflush(stdout);
+    ::funlockfile(stdout);
+  }
+  std::_Exit(status);
+}
+
+/// glibc has a function that tells the status. A template, in which it may be missing.
+template <class Call>
+void register_exit_call(exit_hook hook, Call call) noexcept {
+  if constexpr (requires { on_exit(call, nullptr); }) {
+    on_exit(call, reinterpret_cast<void*>(hook));
+  } else {
+    static exit_hook only;
+    only = hook;
+    std::atexit([] { only(unknown_exit_status); });
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
+  register_exit_call<void (*)(int, void*)>(
+      hook, [](int status, void* to) { reinterpret_cast<exit_hook>(to)(status); });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void let_exit_pass_standard_input() noexcept {
+#if __has_include(<stdio_ext.h>)  // libraries without it take no lock of a stream that is read
+  if (::ftrylockfile(stdin) == 0) {
+    ::funlockfile(stdin);
+  } else {
+    ::__fsetlocking(stdin, FSETLOCKING_BYCALLER);
+  }
+#endif
+}
+
+THRUM_OUT_OF_LINE exit_watch::~exit_watch() {
+  if (hook_ != nullptr) {
+    register_exit_hook(hook_);
+  }
+}
+
+THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept {
+  ::pthread_atfork(nullptr, nullptr, in_child);
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -48430,6 +51174,42 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
       return;
     }
   }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/exit.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_EXIT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The C library has no way to try whether a stream's lock is free: so another thread waits for it.
+THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
+  constexpr ::DWORD patience_ms = 100;
+  constexpr ::SIZE_T stack_bytes = 65'536;
+  const auto flush = [](void*) -> ::DWORD {
+    std::fflush(stdout);
+    return 0;
+  };
+  const ::HANDLE flushing = ::CreateThread(nullptr, stack_bytes, flush, nullptr,
+                                           STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  if (flushing != nullptr) {
+    ::WaitForSingleObject(flushing, patience_ms);
+  }
+  // Not ExitProcess, which ends the other threads and then runs code of libraries that may wait for
+  // them.
+  ::TerminateProcess(::GetCurrentProcess(), static_cast<::UINT>(status));
+  std::abort();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
+  static exit_hook only;
+  only = hook;
+  std::atexit([] { only(unknown_exit_status); });
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -49106,331 +51886,293 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/detail/netpoll/epoll_system.hpp: bodies ----
-#if defined(THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
-// ---- thrum/detail/os/os.hpp ----
-//
-// Chooses the operating system. tests/ports/system_contract.hpp says what its layer must offer, and
-// tests/ports/chosen_system.hpp checks it.
-#ifndef THRUM_DETAIL_OS_OS_HPP
-#define THRUM_DETAIL_OS_OS_HPP
+// ---- thrum/detail/os/posix/caught_signals.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
-#if THRUM_OS_POSIX
-// ---- thrum/detail/os/code_parts.hpp ----
-//
-// Chooses the operating system, for code in memory: which file holds an address, what that file says
-// of it, and its lines. For os/posix/symbol.hpp alone.
-#ifndef THRUM_DETAIL_OS_CODE_PARTS_HPP
-#define THRUM_DETAIL_OS_CODE_PARTS_HPP
+#include <cerrno>
 
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/elf/code_image.hpp ----
-//
-// A file of code, as far as reports read it: an ELF file.
-//
-// dladdr knows only the names that a program exports, which for most programs is none. The names of
-// all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-
-#if THRUM_OS_ELF
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <sched.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// A file of code, for reading.
-class code_image {
- public:
-  explicit code_image(const char* path) noexcept {
-    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-      return;
-    }
-    large_file::status about{};
-    if (large_file::fstat(fd, about) == 0 &&
-        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
-      size_ = static_cast<std::size_t>(about.st_size);
-      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
-    }
-    ::close(fd);
-  }
-  ~code_image() {
-    if (bytes_ != nullptr) {
-      ::munmap(const_cast<char*>(bytes_), size_);
-    }
-  }
-  code_image(const code_image&) = delete;
-  code_image& operator=(const code_image&) = delete;
+using namespace base::orders;
 
-  /// The function that holds an address, as the file has it; empty if unknown.
-  std::string_view function_at(std::uintptr_t address) const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return {};
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
-      const ElfW(Shdr)& symbols = sections[i];
-      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
-        continue;
-      }
-      const ElfW(Shdr)& names = sections[symbols.sh_link];
-      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
-      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
-      const char* const text = at<char>(names.sh_offset, names.sh_size);
-      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
-        const ElfW(Sym)& symbol = table[s];
-        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
-            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
-          return text + symbol.st_name;
-        }
-      }
-    }
-    return {};
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result caught_signals::install(int number) noexcept {
+  struct ::sigaction ours {};
+  ours.sa_handler = own_handler();
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigfillset(&ours.sa_mask);
+  struct ::sigaction found {};
+  const io_result result = result_of(::sigaction(number, &ours, &found));
+  if (result >= 0 && !is_ours(found)) {  // else a handler that had kept ours has put it back
+    known().earlier[number] = found;
   }
+  return result;
+}
 
-  /// Whether the compiler has written down lines.
-  bool has_lines() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return false;
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
-      return false;
-    }
-    const ElfW(Shdr)& names = sections[header->e_shstrndx];
-    constexpr std::string_view wanted(".debug_line\0", 12);
-    for (std::size_t i = 0; i < header->e_shnum; ++i) {
-      const char* const name = sections[i].sh_name < names.sh_size
-                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
-                                   : nullptr;
-      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
-        return true;
-      }
-    }
+THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::remove(int number) noexcept {
+  struct ::sigaction found {};
+  if (::sigaction(number, nullptr, &found) == 0 && is_ours(found)) {
+    ::sigaction(number, &known().earlier[number], nullptr);
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::wait_for_handlers() noexcept {
+  while (known().inside.load(acquire) !=
+         0) {  // [cs.idle <] acquire: the bits of those that have ended
+    ::sched_yield();
+  }
+}
+
+THRUM_OUT_OF_LINE void caught_signals::sleep(std::int64_t ns) noexcept {
+  if (ns < 0) {
+    known().note.sleep();
+    known().note.clear_while_woken();
+  } else if (known().note.sleep_for(ns)) {
+    known().note.clear_while_woken();
+  }
+}
+
+THRUM_OUT_OF_LINE std::uint64_t caught_signals::take() noexcept {
+  return known().bits.exchange(0, acquire);  // [cs.bits <] acquire: pairs with the handler
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::leave_to_other_threads() noexcept {
+  ::sigset_t all;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+THRUM_OUT_OF_LINE bool caught_signals::is_ours(const struct ::sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
+}
+
+THRUM_OUT_OF_LINE void caught_signals::handle(int number) {
+  const int kept = errno;
+  known().inside.fetch_add(1, relaxed);         // relaxed: one that is not counted yet has not come
+  known().bits.fetch_or(bit(number), release);  // [cs.bits >] release: before the note is woken
+  known().note.wake();
+  known().inside.fetch_sub(1, release);  // [cs.idle >] release: the bit
+  errno = kept;
+}
+
+THRUM_OUT_OF_LINE auto caught_signals::own_handler() noexcept -> void (*)(int) {
+  return first_in_process(known().handler, &handle);
+}
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexcept {
+  void* nobody = nullptr;
+  // [quit.1 <>] acq_rel: one listens.
+  if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
+                                                // relaxed: nothing of the listener is read
+                                                relaxed)) {
     return false;
   }
-
-  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
-  std::uintptr_t first_address() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    const auto* const parts =
-        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
-    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
-      if (parts[i].p_type == PT_LOAD) {  // they are in order
-        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
-      }
-    }
-    return 0;
+  known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
+  struct ::sigaction found {};
+  struct ::sigaction ours {};
+  ours.sa_handler = own_handler();
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  ::sigaction(SIGQUIT, &ours, &found);
+  if (!is_ours(found)) {  // else what was there before us the last time still is
+    known().earlier = found;
   }
+  return true;
+}
 
- private:
-  template <class T>
-  const T* at(std::size_t offset, std::size_t n) const noexcept {
-    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
-    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
+THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
+  if (known().argument.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
+    return;
   }
+  struct ::sigaction found {};
+  // A handler that was installed over ours stays; it may call ours, which then does nothing.
+  if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
+    ::sigaction(SIGQUIT, &known().earlier, nullptr);
+  }
+  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
+  while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
+    ::sched_yield();
+  }
+  known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
+}
 
-  const char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
+THRUM_OUT_OF_LINE bool quit_listener::is_ours(const struct ::sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
+}
+
+THRUM_OUT_OF_LINE void quit_listener::handle(int) {
+  const int kept = errno;
+  known().inside.fetch_add(1, seq_cst);                    // [quit.2 =] as in close
+  if (const function call = known().call.load(seq_cst)) {  // [quit.2 =] as in close
+    call(known().argument.load(relaxed));                  // relaxed: set before `call`
+  }
+  known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
+  errno = kept;
+}
+
+THRUM_OUT_OF_LINE auto quit_listener::own_handler() noexcept -> void (*)(int) {
+  return first_in_process(known().handler, &handle);
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#endif
 
-// ---- thrum/detail/os/linux/loaded_code.hpp ----
-//
-// Which file of code holds an address, and where that file is, on Linux.
-#ifndef THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+// ---- thrum/detail/os/posix/fault.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_FAULT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
-#if THRUM_OS_LINUX
-
+#include <atomic>
+#include <cerrno>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-
-#include <dlfcn.h>
-#include <link.h>
-#include <sys/auxv.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What dladdr says; and where the C library has no loader, as musl's in a program that is linked
-/// statically, in which of its own parts the address lies.
-THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
-  info = {};
-  if (address == nullptr || (::dladdr(address, &info) != 0 && info.dli_fname != nullptr)) {
-    return address != nullptr;
-  }
-  struct request {
-    std::uintptr_t address;
-    ::Dl_info* info;
-  } wanted{reinterpret_cast<std::uintptr_t>(address), &info};
-  return ::dl_iterate_phdr(
-             [](::dl_phdr_info* object, std::size_t, void* argument) {
-               const request& what = *static_cast<request*>(argument);
-               std::uintptr_t first = 0;
-               for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
-                 const auto& part = object->dlpi_phdr[i];
-                 if (part.p_type != PT_LOAD) {
-                   continue;
-                 }
-                 const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-                 first = first != 0 ? first : begin / page_size() * page_size();
-                 if (what.address - begin < part.p_memsz) {
-                   what.info->dli_fname = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
-                   what.info->dli_fbase = reinterpret_cast<void*>(first);
-                   return what.info->dli_fname != nullptr ? 1 : 0;
-                 }
-               }
-               return 0;
-             },
-             &wanted) != 0;
-}
-
-/// The loader knows the program by the name that it was started with, relative to where.
-inline std::string readable_path(const char* name) {
-  return ::access(name, R_OK) == 0 ? name : "/proc/" + std::to_string(::getpid()) + "/exe";
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
-
-#if THRUM_OS_ANDROID
-// ---- thrum/detail/os/posix/no_source_lines.hpp ----
-//
-// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
-// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Without effect, as the next one.
-inline constinit base::hint<bool> wants_source_lines{true};
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-struct line_tool {
-  std::string path;
-};
-
-/// Without a path: there is none.
-inline line_tool find_line_tool() { return {}; }
-
-inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
-                                              const std::vector<std::uintptr_t>& places,
-                                              std::int64_t, bool&) {
-  return std::vector<std::string>(places.size());
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#else
-// ---- thrum/detail/os/linux/source_lines.hpp ----
-//
-// Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
-//
-// Where a program is compiled with -g there is a tool that reads what the compiler has written
-// down: addr2line, or one that takes the same arguments. It is looked for along PATH and started
-// once for each file of code, with all addresses. No tool, no answer in time: then there are no
-// lines.
-//
-// The program must not notice
-//   SL1  Its own children are its own business: it may count SIGCHLD, or wait for any child. execve
-//        makes each child one that sends SIGCHLD. So there is a keeper in between, which starts the
-//        tool, reads what it says, ends it and waits for it. The keeper itself never calls execve
-//        and ends without a signal; only a wait with __WCLONE or __WALL sees it.
-//   SL2  The keeper shares our memory, where it writes the answer, and the calling thread sleeps
-//        until it has ended (as in vfork): no page table is copied, and two never use one stack
-//        or one errno. Others of our threads go on.
-//   SL3  Its table of descriptors is a copy, in which it closes all at once: a socket that is
-//        closed here meanwhile is closed.
-//   SL4  All signals are blocked in the keeper, so that none of our handlers runs there. The tool
-//        has every signal as usual, a process group of its own, and nothing of our environment.
-//   SL5  The tool has until a deadline. Then it is killed with all that it has started.
-//
-// Rejected: to read DWARF here, which is larger than the rest of the library; posix_spawn (SL1); a
-// child that is given away to init, which is ourselves in many containers.
-#ifndef THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
-
-#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
+#include <iterator>
 #include <string_view>
-#include <vector>
+
+#include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not
-/// all.
-inline constinit base::hint<bool> wants_source_lines{true};
+using namespace base::orders;
 
-/// How long one report may wait for all of its lines.
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-/// A tool that tells lines: a file, and whether it must be told to speak as addr2line does.
-struct line_tool {
-  std::string path;
-  bool is_symbolizer = false;
-};
-
-/// The first one along PATH; without a path if there is none. Only absolute folders count, and none
-/// in a program that has more rights than its caller.
-[[gnu::cold]] line_tool find_line_tool();
-
-/// The folder of this library's headers, as the compiler has it.
-constexpr std::string_view own_source_folder() noexcept {
-  constexpr std::string_view own = __FILE__;
-  constexpr std::string_view here = "os/linux/source_lines.hpp";
-  return own.substr(0, own.size() - here.size());
+/// The stack pointer of an interrupted thread. A template, as each processor has other members.
+template <class Context>
+const void* stack_pointer_of(const Context& context) noexcept {
+  const auto& machine = context.uc_mcontext;
+  if constexpr (requires { machine->__ss.__rsp; }) {
+    return reinterpret_cast<const void*>(machine->__ss.__rsp);  // macOS on x86-64
+  } else if constexpr (requires { machine->__ss.__sp; }) {
+    return reinterpret_cast<const void*>(machine->__ss.__sp);  // macOS on arm64
+  } else if constexpr (requires { machine.mc_rsp; }) {
+    return reinterpret_cast<const void*>(machine.mc_rsp);  // FreeBSD on x86-64
+  } else if constexpr (requires { machine.mc_gpregs; }) {
+    return reinterpret_cast<const void*>(machine.mc_gpregs.gp_sp);  // FreeBSD on arm64
+  } else if constexpr (requires { machine.sp; }) {
+    return reinterpret_cast<const void*>(machine.sp);  // aarch64
+  } else if constexpr (requires { machine.arm_sp; }) {
+    return reinterpret_cast<const void*>(machine.arm_sp);
+  } else if constexpr (requires { machine.__pc; }) {
+    return reinterpret_cast<const void*>(machine.__gregs[3]);  // loongarch64
+  } else if constexpr (requires { machine.__gregs; }) {
+    return reinterpret_cast<const void*>(machine.__gregs[2]);  // riscv64
+  } else if constexpr (requires { machine.gp_regs; }) {
+    return reinterpret_cast<const void*>(machine.gp_regs[1]);  // ppc64le
+  } else {
+    // x86-64's REG_RSP, which not every header names, and s390x's r15; i686's REG_ESP.
+    constexpr int number = sizeof(void*) == 8 ? 15 : 7;
+    return reinterpret_cast<const void*>(machine.gregs[number]);
+  }
 }
 
-/// The answers, one for each address: of the places that were inlined into one another there, the
-/// innermost that is the user's, else the outermost. Empty: unknown.
-THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
-                                                             std::size_t count);
+struct fault_signal {
+  int number;
+  const char* name;
+  bool is_memory;
+};
 
-/// "file:line" for each address, which is relative to the file's own; empty where it is unknown.
-/// `late`: the tool was not ready in time. Allocates. Not in the handler of a signal.
-[[gnu::cold]] std::vector<std::string> ask_for_lines(const line_tool& tool,
-                                                     const std::string& code_file,
-                                                     const std::vector<std::uintptr_t>& places,
-                                                     std::int64_t deadline, bool& late);
+inline constexpr fault_signal fault_signals[] = {{SIGSEGV, "SIGSEGV", true},
+                                                 {SIGBUS, "SIGBUS", true},
+                                                 {SIGFPE, "SIGFPE", false},
+                                                 {SIGILL, "SIGILL", false},
+                                                 {SIGABRT, "SIGABRT", false}};
+
+struct fault_handling {
+  static constexpr std::string_view process_name = "os::fault_handling";
+  std::atomic<fault_observer> observe{nullptr};
+  /// What is known of each signal, in the order of fault_signals.
+  struct handled {
+    std::atomic<bool> taken{false};
+    struct ::sigaction earlier {
+    };  // the handler that was there before. Written once, before ours is there.
+  } of[std::size(fault_signals)];
+};
+
+inline bool is_default(const struct ::sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
+
+/// Whether a program has sent the signal: the instruction at which it came is not its cause.
+inline bool was_sent(int number, const ::siginfo_t& info) noexcept {
+  return info.si_code <= 0 || info.si_code == SI_USER || number == SIGABRT;
+}
+
+THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* context) {
+  const int kept = errno;
+  const auto& known = process_wide<fault_handling>::get();
+  std::size_t place = 0;
+  while (place + 1 != std::size(fault_signals) && fault_signals[place].number != number) {
+    ++place;
+  }
+  const struct ::sigaction& earlier = known.of[place].earlier;
+  const bool is_last = (earlier.sa_flags & SA_SIGINFO) == 0 &&
+                       (earlier.sa_handler == SIG_DFL || earlier.sa_handler == SIG_IGN);
+  // relaxed: set before the handler is installed
+  if (const fault_observer observe = known.observe.load(relaxed)) {
+    ::sigset_t all;
+    ::sigset_t before;
+    if (is_last) {
+      sigfillset(&all);
+      ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    }
+    observe({.name = fault_signals[place].name,
+             .is_memory = fault_signals[place].is_memory,
+             .has_address = !was_sent(number, *info),
+             .is_last = is_last,
+             .address = info->si_addr,
+             .stack_pointer = stack_pointer_of(*static_cast<const ::ucontext_t*>(context)),
+             .context = context});
+    if (is_last) {
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+  }
+  errno = kept;
+  if ((earlier.sa_flags & SA_SIGINFO) != 0) {
+    earlier.sa_sigaction(number, info, context);
+  } else if (!is_last) {
+    earlier.sa_handler(number);
+  } else {
+    // The instruction is tried again, faults again, and takes the default's course. A signal that a
+    // program sent is sent again.
+    ::signal(number, SIG_DFL);
+    if (was_sent(number, *info)) {
+      ::raise(number);
+    }
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer observer,
+                                                             fault_kinds kinds) noexcept {
+  auto& known = process_wide<fault_handling>::get();
+  fault_observer none = nullptr;
+  known.observe.compare_exchange_strong(none, observer, relaxed,
+                                        relaxed);  // relaxed: before the handler
+  for (std::size_t i = 0; i != std::size(fault_signals); ++i) {
+    const fault_signal& each = fault_signals[i];
+    struct ::sigaction found {};
+    // relaxed: only one goes on
+    if ((!each.is_memory && kinds == fault_kinds::memory) ||
+        ::sigaction(each.number, nullptr, &found) != 0 || (!each.is_memory && !is_default(found)) ||
+        known.of[i].taken.exchange(true, relaxed)) {
+      continue;
+    }
+    known.of[i].earlier = found;
+    struct ::sigaction ours {};
+    ours.sa_sigaction = &handle_fault;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (found.sa_flags & SA_NODEFER);
+    ours.sa_mask = found.sa_mask;
+    ::sigaction(each.number, &ours, nullptr);
+  }
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
+#endif
 
-#if THRUM_BODIES
+// ---- thrum/detail/os/linux/source_lines.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP) && (THRUM_OS_LINUX && !THRUM_OS_ANDROID) && THRUM_BODIES
 
 #include <cstdlib>
+#include <iterator>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -49445,26 +52187,38 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
+THRUM_COLD THRUM_OUT_OF_LINE int find_tool(const std::string_view* names, std::size_t n, char* to,
+                                           std::size_t room) noexcept {
   const char* const path = ::secure_getenv("PATH");
-  for (const std::string_view name :
-       {"addr2line", "llvm-addr2line", "eu-addr2line", "llvm-symbolizer"}) {
+  for (std::size_t place = 0; place != n; ++place) {
+    const std::string_view name = names[place];
     for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
       const std::string_view folder = rest.substr(0, rest.find(':'));
       rest.remove_prefix(folder.size() == rest.size() ? folder.size() : folder.size() + 1);
-      if (folder.empty() || folder.front() != '/') {
+      if (folder.empty() || folder.front() != '/' || folder.size() + name.size() + 2 > room) {
         continue;
       }
-      std::string file(folder);
-      file.append("/").append(name);
+      char* end = to + folder.copy(to, room);
+      *end++ = '/';
+      end[name.copy(end, room)] = '\0';
       large_file::status about{};
-      if (large_file::stat(file.c_str(), about) == 0 && S_ISREG(about.st_mode) &&
-          ::access(file.c_str(), X_OK) == 0) {
-        return {file, name == "llvm-symbolizer"};
+      if (large_file::stat(to, about) == 0 && S_ISREG(about.st_mode) && ::access(to, X_OK) == 0) {
+        return static_cast<int>(place);
       }
     }
   }
-  return {};
+  return -1;
+}
+
+/// The tools that tell lines. The last one must be told to speak as the first does.
+inline constexpr std::string_view line_tools[] = {"addr2line", "llvm-addr2line", "eu-addr2line",
+                                                  "llvm-symbolizer"};
+inline constexpr int place_of_symbolizer = 3;
+
+THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
+  char path[1024];
+  const int found = find_tool(line_tools, std::size(line_tools), path, sizeof path);
+  return {found < 0 ? std::string() : std::string(path), found == place_of_symbolizer};
 }
 
 /// What the keeper is to run, and what it has read.
@@ -49592,30 +52346,24 @@ THRUM_NOINLINE inline bool run_keeper(line_question& question) noexcept {
   return keeper > 0;
 }
 
-/// Whether a file of source is this library's or the system's, which says nothing to the user.
-inline bool is_foreign_source(std::string_view file) noexcept {
-  return file.find(own_source_folder()) != file.npos || file.find("/include/c++/") != file.npos ||
-         file.find("/usr/include/") == 0 || file.find("/usr/lib/") == 0;
-}
+/// Reads what a tool says line by line: an address, then the places that were inlined into one another
+/// there, the innermost first.
+class line_reader {
+ public:
+  explicit line_reader(std::size_t count) noexcept : count_(count), which_(count) {}
 
-THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
-                                                             std::size_t count) {
-  std::vector<std::string> found(count);
-  std::size_t which = count;  // none yet
-  bool is_users = false;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    if (line.size() == text.size()) {
-      break;  // cut off
-    }
-    text.remove_prefix(line.size() + 1);
+  struct found {
+    bool is_better = false;  // than what was found for that address before
+    std::size_t which = 0;
+    std::string_view line;
+  };
+
+  found read(std::string_view line) noexcept {
     if (line.substr(0, 2) == "0x") {
-      which = which == count ? 0 : which + 1;
-      is_users = false;
-      if (which >= count) {
-        break;
-      }
-      continue;
+      which_ = has_begun_ ? which_ + 1 : 0;
+      has_begun_ = true;
+      is_users_ = false;
+      return {};
     }
     line = line.substr(0, line.find(" (discriminator"));
     const std::size_t colon = line.rfind(':');
@@ -49623,9 +52371,29 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
     const bool is_known = !number.empty() && number != "0" && number != "?" &&
                           number.find_first_not_of("0123456789") == number.npos &&
                           line.substr(0, 2) != "??";
-    if (which < count && is_known && !is_users) {
-      is_users = !is_foreign_source(line);
-      found[which] = line;
+    if (which_ >= count_ || !is_known || is_users_) {
+      return {};
+    }
+    is_users_ = !is_foreign_source(line);
+    return {true, which_, line};
+  }
+
+ private:
+  std::size_t count_;
+  std::size_t which_;
+  bool has_begun_ = false;
+  bool is_users_ = false;
+};
+
+THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
+                                                             std::size_t count) {
+  std::vector<std::string> found(count);
+  line_reader reader(count);
+  while (text.find('\n') != text.npos) {  // what is behind the last one is cut off
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    if (const auto answer = reader.read(line); answer.is_better) {
+      found[answer.which] = answer.line;
     }
   }
   return found;
@@ -49670,502 +52438,8 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
-
-#endif
-#elif THRUM_OS_MACOS
-#elif THRUM_OS_FREEBSD
-#endif
-
-#endif  // THRUM_DETAIL_OS_CODE_PARTS_HPP
-
-// ---- thrum/detail/os/posix/caught_signals.hpp ----
-//
-// Signals that are caught to be looked at later.
-//
-// A handler may do next to nothing. Ours sets the signal's bit and wakes a note; a thread that
-// sleeps on the note takes the bits. A signal that comes again before its bit was taken leaves no
-// second trace, as with signals that are blocked.
-//
-// A thread that removes the handler and wants what it has heard must know that it is not running:
-// the handlers that run are counted. Their mask is full, so that none is held up while it counts.
-//
-// Handlers of others: what was installed before is kept, and put back if ours is then still
-// the one that is installed. If another one was installed meanwhile, that one stays.
-#ifndef THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
-#define THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
-
-#if THRUM_OS_POSIX
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// There is one in the process. One thread at a time installs and removes.
-class caught_signals {
- public:
-  static constexpr int last = 64;
-
-  static constexpr std::uint64_t bit(int number) noexcept {
-    return std::uint64_t{1} << (number - 1);
-  }
-
-  /// Whether an instruction raises it: after a handler that returns it would be raised again.
-  static constexpr bool is_raised_by_code(int number) noexcept {
-    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
-  }
-
-  /// The signal is ours from now on. 0, or an errno value below zero: -EINVAL for a signal that
-  /// cannot be caught.
-  static io_result install(int number) noexcept;
-
-  static void remove(int number) noexcept;
-
-  /// Returns when all handlers have ended that ran when it was called.
-  static void wait_for_handlers() noexcept;
-
-  /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
-  /// not negative. One thread.
-  static void sleep(std::int64_t ns) noexcept;
-
-  /// The signals that came since the last time. A sleep after it may find nothing new.
-  static std::uint64_t take() noexcept;
-
-  /// Ends the sleep, or the next one. From any thread.
-  static void wake() noexcept { known().note.wake(); }
-
-  /// No signal's handler runs on the calling thread any more.
-  static void leave_to_other_threads() noexcept;
-
- private:
-  static bool is_ours(const struct ::sigaction& action) noexcept;
-
-  static void handle(int number);
-
-  /// The handler of whichever shared object was the first to need one.
-  static auto own_handler() noexcept -> void (*)(int);
-
-  struct state {
-    static constexpr std::string_view process_name = "os::caught_signals";
-    std::atomic<void (*)(int)> handler{nullptr};
-    std::atomic<std::uint64_t> bits{0};
-    std::atomic<std::uint32_t> inside{0};
-    os::note note;
-    struct ::sigaction earlier[last + 1] = {};
-  };
-  static state& known() noexcept { return process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <cerrno>
-
-#include <sched.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result caught_signals::install(int number) noexcept {
-  struct ::sigaction ours {};
-  ours.sa_handler = own_handler();
-  ours.sa_flags = SA_RESTART | SA_ONSTACK;
-  sigfillset(&ours.sa_mask);
-  struct ::sigaction found {};
-  const io_result result = result_of(::sigaction(number, &ours, &found));
-  if (result >= 0 && !is_ours(found)) {  // else a handler that had kept ours has put it back
-    known().earlier[number] = found;
-  }
-  return result;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::remove(int number) noexcept {
-  struct ::sigaction found {};
-  if (::sigaction(number, nullptr, &found) == 0 && is_ours(found)) {
-    ::sigaction(number, &known().earlier[number], nullptr);
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::wait_for_handlers() noexcept {
-  while (known().inside.load(acquire) !=
-         0) {  // [cs.idle <] acquire: the bits of those that have ended
-    ::sched_yield();
-  }
-}
-
-THRUM_OUT_OF_LINE void caught_signals::sleep(std::int64_t ns) noexcept {
-  if (ns < 0) {
-    known().note.sleep();
-    known().note.clear_while_woken();
-  } else if (known().note.sleep_for(ns)) {
-    known().note.clear_while_woken();
-  }
-}
-
-THRUM_OUT_OF_LINE std::uint64_t caught_signals::take() noexcept {
-  return known().bits.exchange(0, acquire);  // [cs.bits <] acquire: pairs with the handler
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::leave_to_other_threads() noexcept {
-  ::sigset_t all;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
-THRUM_OUT_OF_LINE bool caught_signals::is_ours(const struct ::sigaction& action) noexcept {
-  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
-}
-
-THRUM_OUT_OF_LINE void caught_signals::handle(int number) {
-  const int kept = errno;
-  known().inside.fetch_add(1, relaxed);         // relaxed: one that is not counted yet has not come
-  known().bits.fetch_or(bit(number), release);  // [cs.bits >] release: before the note is woken
-  known().note.wake();
-  known().inside.fetch_sub(1, release);  // [cs.idle >] release: the bit
-  errno = kept;
-}
-
-THRUM_OUT_OF_LINE auto caught_signals::own_handler() noexcept -> void (*)(int) {
-  return first_in_process(known().handler, &handle);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif
-
-// ---- thrum/detail/os/posix/fault.hpp ----
-//
-// Access to memory that is not there: a look at each fault before it takes its course.
-#ifndef THRUM_DETAIL_OS_POSIX_FAULT_HPP
-#define THRUM_DETAIL_OS_POSIX_FAULT_HPP
-
-#if THRUM_OS_POSIX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Called in the handler, on the thread that faulted, with the address, and where its stack pointer
-/// was.
-using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
-
-/// Has `observer` see each fault first. Then the handler that was there before, or the default
-/// action, sees it as if we were not there. Once in a process; later calls do nothing.
-void install_fault_observer(fault_observer observer) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <atomic>
-#include <cerrno>
-#include <string_view>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// The stack pointer of an interrupted thread. A template, as each processor has other members.
-template <class Context>
-const void* stack_pointer_of(const Context& context) noexcept {
-  const auto& machine = context.uc_mcontext;
-  if constexpr (requires { machine->__ss.__rsp; }) {
-    return reinterpret_cast<const void*>(machine->__ss.__rsp);  // macOS on x86-64
-  } else if constexpr (requires { machine->__ss.__sp; }) {
-    return reinterpret_cast<const void*>(machine->__ss.__sp);  // macOS on arm64
-  } else if constexpr (requires { machine.mc_rsp; }) {
-    return reinterpret_cast<const void*>(machine.mc_rsp);  // FreeBSD on x86-64
-  } else if constexpr (requires { machine.mc_gpregs; }) {
-    return reinterpret_cast<const void*>(machine.mc_gpregs.gp_sp);  // FreeBSD on arm64
-  } else if constexpr (requires { machine.sp; }) {
-    return reinterpret_cast<const void*>(machine.sp);  // aarch64
-  } else if constexpr (requires { machine.arm_sp; }) {
-    return reinterpret_cast<const void*>(machine.arm_sp);
-  } else if constexpr (requires { machine.__pc; }) {
-    return reinterpret_cast<const void*>(machine.__gregs[3]);  // loongarch64
-  } else if constexpr (requires { machine.__gregs; }) {
-    return reinterpret_cast<const void*>(machine.__gregs[2]);  // riscv64
-  } else if constexpr (requires { machine.gp_regs; }) {
-    return reinterpret_cast<const void*>(machine.gp_regs[1]);  // ppc64le
-  } else {
-    // x86-64's REG_RSP, which not every header names, and s390x's r15; i686's REG_ESP.
-    constexpr int number = sizeof(void*) == 8 ? 15 : 7;
-    return reinterpret_cast<const void*>(machine.gregs[number]);
-  }
-}
-
-struct fault_handling {
-  static constexpr std::string_view process_name = "os::fault_handling";
-  std::atomic<fault_observer> observe{nullptr};
-  /// The handlers of SIGSEGV and SIGBUS that were there before ours. Written once, before the
-  /// handler is installed.
-  struct ::sigaction earlier[2] = {};
-};
-
-inline struct ::sigaction& earlier_fault_action(int number) noexcept {
-  return process_wide<fault_handling>::get().earlier[number == SIGSEGV ? 0 : 1];
-}
-
-THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* context) {
-  const int kept = errno;
-  // relaxed: set before the handler is installed
-  if (const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed)) {
-    observe(info->si_addr, stack_pointer_of(*static_cast<const ::ucontext_t*>(context)));
-  }
-  errno = kept;
-  const struct ::sigaction& earlier = earlier_fault_action(number);
-  if ((earlier.sa_flags & SA_SIGINFO) != 0) {
-    earlier.sa_sigaction(number, info, context);
-  } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
-    earlier.sa_handler(number);
-  } else {
-    // The instruction is tried again, faults again, and takes the default's course. A signal that a
-    // program sent is sent again.
-    ::signal(number, SIG_DFL);
-    if (info->si_code <= 0) {
-      ::raise(number);
-    }
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer observer) noexcept {
-  fault_observer none = nullptr;
-  auto& known = process_wide<fault_handling>::get().observe;
-  // relaxed: only one goes on
-  if (!known.compare_exchange_strong(none, observer, relaxed, relaxed)) {
-    return;
-  }
-  for (const int number : {SIGSEGV, SIGBUS}) {
-    ::sigaction(number, nullptr, &earlier_fault_action(number));
-    struct ::sigaction ours {};
-    ours.sa_sigaction = &handle_fault;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (earlier_fault_action(number).sa_flags & SA_NODEFER);
-    ours.sa_mask = earlier_fault_action(number).sa_mask;
-    ::sigaction(number, &ours, nullptr);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_FAULT_HPP
-
-// ---- thrum/detail/os/posix/quit_signal.hpp ----
-//
-// SIGQUIT (the terminal's control-backslash) as a request.
-#ifndef THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
-#define THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-#if THRUM_OS_POSIX
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The one listener of a process: it hears of the signal instead of what was installed before.
-/// `call` must be safe in a signal handler.
-class quit_listener {
- public:
-  using function = void (*)(void* argument) noexcept;
-
-  /// False: there is a listener already.
-  static bool open(function call, void* argument) noexcept;
-
-  /// Returns when no handler is under way any more. Does nothing for an argument that does
-  /// not listen.
-  static void close(void* argument) noexcept;
-
- private:
-  static bool is_ours(const struct ::sigaction& action) noexcept;
-
-  static void handle(int);
-
-  /// The handler of whichever shared object was the first to need one.
-  static auto own_handler() noexcept -> void (*)(int);
-
-  struct state {
-    static constexpr std::string_view process_name = "os::quit_listener";
-    std::atomic<void (*)(int)> handler{nullptr};
-    std::atomic<function> call{nullptr};
-    std::atomic<void*> argument{nullptr};
-    std::atomic<std::uint32_t> inside{0};
-    struct ::sigaction earlier = {};
-  };
-  static state& known() noexcept { return process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <cerrno>
-
-#include <sched.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexcept {
-  void* nobody = nullptr;
-  // [quit.1 <>] acq_rel: one listens.
-  if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
-                                                // relaxed: nothing of the listener is read
-                                                relaxed)) {
-    return false;
-  }
-  known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
-  struct ::sigaction found {};
-  struct ::sigaction ours {};
-  ours.sa_handler = own_handler();
-  ours.sa_flags = SA_RESTART | SA_ONSTACK;
-  sigemptyset(&ours.sa_mask);
-  ::sigaction(SIGQUIT, &ours, &found);
-  if (!is_ours(found)) {  // else what was there before us the last time still is
-    known().earlier = found;
-  }
-  return true;
-}
-
-THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
-  if (known().argument.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
-    return;
-  }
-  struct ::sigaction found {};
-  // A handler that was installed over ours stays; it may call ours, which then does nothing.
-  if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
-    ::sigaction(SIGQUIT, &known().earlier, nullptr);
-  }
-  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
-  while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
-    ::sched_yield();
-  }
-  known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
-}
-
-THRUM_OUT_OF_LINE bool quit_listener::is_ours(const struct ::sigaction& action) noexcept {
-  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
-}
-
-THRUM_OUT_OF_LINE void quit_listener::handle(int) {
-  const int kept = errno;
-  known().inside.fetch_add(1, seq_cst);                    // [quit.2 =] as in close
-  if (const function call = known().call.load(seq_cst)) {  // [quit.2 =] as in close
-    call(known().argument.load(relaxed));                  // relaxed: set before `call`
-  }
-  known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
-  errno = kept;
-}
-
-THRUM_OUT_OF_LINE auto quit_listener::own_handler() noexcept -> void (*)(int) {
-  return first_in_process(known().handler, &handle);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
-
-// ---- thrum/detail/os/posix/symbol.hpp ----
-//
-// What lies at a code address: what the loader says (dladdr), and what it does not know the file of
-// code says itself, which each system has in its own form (code_image of os/code_parts.hpp). Such a
-// file is read once for each report that names it.
-#ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
-#define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
-
-#include <cstdint>
-
-#if THRUM_OS_POSIX
-
-#include <string>
-#include <string_view>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Names addresses; keeps what it has found, and the last file open that it has looked into.
-class symbolizer {
- public:
-  symbolizer();
-  ~symbolizer();
-  symbolizer(const symbolizer&) = delete;
-  symbolizer& operator=(const symbolizer&) = delete;
-
-  /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
-  const std::string& describe(const void* address);
-
-  /// Asks the system's tool for the source lines of these addresses, as far as their files have
-  /// any; line_of knows them afterwards. Starts processes and blocks the thread, for the time that
-  /// source_lines.hpp says at most. Not in a section, nor in the handler of a signal. Allocates.
-  [[gnu::cold]] void find_lines(std::vector<const void*> addresses);
-
-  /// "file:line", if find_lines has found it; else empty.
-  std::string_view line_of(const void* address) const noexcept;
-
-  /// The name of a type or function as the source has it.
-  static std::string demangled(const char* name);
-
- private:
-  struct memory;
-  memory* const memory_;
-};
-
-/// What the program exports at an address.
-struct exported_place {
-  std::string_view function;  ///< as the linker has it; empty: none
-  std::string_view file;      ///< without its folder; empty: an unknown place
-  std::uintptr_t offset = 0;
-};
-
-/// No malloc. The texts are the loader's.
-THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept;
-
-/// Copies as much of the name as there is room for that the file of the code has for an address, without
-/// exporting it; returns how much. No malloc.
-[[gnu::cold]] std::size_t copy_name_in_file(const void* address, char* to,
-                                            std::size_t room) noexcept;
-
-/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it.
-template <class Message>
-void append_address(Message& text, const void* address) noexcept {
-  const exported_place place = find_exported(address);
-  if (place.file.empty()) {
-    text.append("an unknown place");
-    return;
-  }
-  char name[400];
-  std::string_view function = place.function;
-  if (function.empty()) {
-    function = std::string_view(name, copy_name_in_file(address, name, sizeof name));
-  }
-  if (!function.empty()) {
-    text.append(function).append(" at ");
-  }
-  text.append(place.file).append("+").append_hex(place.offset);
-}
-
-/// What lies at one address.
-[[gnu::cold]] std::string describe_address(const void* address);
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
+// ---- thrum/detail/os/posix/symbol.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_SYMBOL_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
 #include <cstddef>
 #include <cstdlib>
@@ -50394,110 +52668,8 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
-
-#endif
-
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/elf/unwind_table.hpp ----
-//
-// What the compiler has written down about each place in the code: how its caller's registers are
-// found. Tables of call-frame information, as ELF files carry them for exceptions.
-//
-// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
-// been interrupted or stands still: it takes locks that may be held there, and it believes what it
-// reads from the stack. So here is a reader that takes no lock, calls nothing but
-// _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
-// is no such call it knows the files that the process began with.
-//
-// Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-#if THRUM_OS_ELF
-
-// ---- thrum/detail/os/unwind_entry.hpp ----
-//
-// Call-frame information as all systems that have it write it down, and its reader: how the registers
-// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
-//
-// Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code in memory.
-struct code_file {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
-};
-
-/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
-class byte_reader {
- public:
-  constexpr byte_reader() noexcept = default;
-  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
-
-  std::uintptr_t at() const noexcept { return at_; }
-  std::uintptr_t end() const noexcept { return end_; }
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return failed_ || at_ >= end_; }
-
-  template <class T>
-  T read() noexcept {
-    T value{};
-    if (end_ < at_ || end_ - at_ < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  void skip(std::uint64_t bytes) noexcept;
-
-  std::uint64_t unsigned_number() noexcept;
-
-  std::int64_t signed_number() noexcept;
-
-  /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
-
- private:
-  std::uintptr_t at_ = 0;
-  std::uintptr_t end_ = 0;
-  bool failed_ = false;
-};
-
-/// What is written down about one function.
-struct unwind_entry {
-  byte_reader common;  // instructions that it shares with others
-  byte_reader own;     // its own, behind those
-  std::uintptr_t begin = 0;
-  std::uint64_t code_unit = 1;
-  std::int64_t data_unit = 1;
-  std::uint64_t return_column = 0;
-  std::uint8_t pointer_form = 0;
-  bool has_details = false;
-  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
-
-  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
-  /// the entry is not moved.
-  static constexpr std::size_t room_bytes = 160;
-  std::uint8_t room[room_bytes];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
+// ---- thrum/detail/os/unwind_entry.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_UNWIND_ENTRY_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -50567,47 +52739,8 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#include <link.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The files that the process began with, as far as there is room; they stay. For C libraries that
-/// cannot be asked in a handler: with those, what is loaded later is not walked through.
-struct first_code_files {
-  static constexpr std::size_t capacity = 128;
-  code_file files[capacity];
-  base::one_writer<std::size_t> size{0};
-  base::hint<bool> begun{false};
-
-  /// Once, early. Takes the lock of the loader.
-  void remember() noexcept;
-
-  bool find(std::uintptr_t address, code_file& found) const noexcept;
-
- private:
-  void add(const ::dl_phdr_info& info) noexcept;
-};
-
-inline constinit first_code_files code_files_at_start;
-
-/// Before the first walk, outside of handlers.
-THRUM_OUT_OF_LINE void prepare_walks() noexcept;
-
-/// The file that holds an address; false if none is known to. For handlers, too.
-THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
-
-/// What is written down about the function that holds an address; false if nothing is.
-THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
-                                         unwind_entry& entry) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
+// ---- thrum/detail/os/elf/unwind_table.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP) && THRUM_OS_ELF && THRUM_BODIES
 
 #include <dlfcn.h>
 
@@ -50810,31 +52943,527 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-// ---- thrum/detail/os/linux/processors.hpp ----
+// ---- thrum/detail/os/linux/bare_places.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_BARE_PLACES_HPP) && (THRUM_OS_LINUX && !THRUM_OS_ANDROID) && THRUM_BODIES
+// ---- thrum/detail/os/linux/source_lines.hpp ----
 //
-// How many processors the program may use on Linux: the affinity mask, then the quota of its
-// control groups, which cgroup.hpp reads.
-#ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+// Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
+//
+// Where a program is compiled with -g there is a tool that reads what the compiler has written
+// down: addr2line, or one that takes the same arguments. It is looked for along PATH and started
+// once for each file of code, with all addresses. No tool, no answer in time: then there are no
+// lines.
+//
+// The program must not notice
+//   SL1  Its own children are its own business: it may count SIGCHLD, or wait for any child. execve
+//        makes each child one that sends SIGCHLD. So there is a keeper in between, which starts the
+//        tool, reads what it says, ends it and waits for it. The keeper itself never calls execve
+//        and ends without a signal; only a wait with __WCLONE or __WALL sees it.
+//   SL2  The keeper shares our memory, where it writes the answer, and the calling thread sleeps
+//        until it has ended (as in vfork): no page table is copied, and two never use one stack
+//        or one errno. Others of our threads go on.
+//   SL3  Its table of descriptors is a copy, in which it closes all at once: a socket that is
+//        closed here meanwhile is closed.
+//   SL4  All signals are blocked in the keeper, so that none of our handlers runs there. The tool
+//        has every signal as usual, a process group of its own, and nothing of our environment.
+//   SL5  The tool has until a deadline. Then it is killed with all that it has started.
+//
+// Rejected: to read DWARF here, which is larger than the rest of the library; posix_spawn (SL1); a
+// child that is given away to init, which is ourselves in many containers.
+#ifndef THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
+#define THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
-#if THRUM_OS_LINUX
+#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Processors in the affinity mask of the calling thread, at least 1.
-unsigned affinity_processors() noexcept;
+/// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not
+/// all.
+inline constinit base::hint<bool> wants_source_lines{true};
 
-/// Processors that the program may use: the affinity mask of the calling thread, or the quota of
-/// its control groups rounded up where that is less; at least 1. Reads files: for the start of a
-/// scheduler.
-unsigned available_processors() noexcept;
+/// How long one report may wait for all of its lines.
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+/// A tool that tells lines: a file, and whether it must be told to speak as addr2line does.
+struct line_tool {
+  std::string path;
+  bool is_symbolizer = false;
+};
+
+/// The first one along PATH; without a path if there is none. Only absolute folders count, and none
+/// in a program that has more rights than its caller.
+[[gnu::cold]] line_tool find_line_tool();
+
+/// Looks for the first tool of these names along PATH, as find_line_tool does, and writes its path with a
+/// zero at the end. Returns its place in the list; -1: there is none. No malloc.
+[[gnu::cold]] int find_tool(const std::string_view* names, std::size_t n, char* to,
+                            std::size_t room) noexcept;
+
+/// The folder of this library's headers, as the compiler has it.
+constexpr std::string_view own_source_folder() noexcept {
+  constexpr std::string_view own = __FILE__;
+  constexpr std::string_view here = "detail/os/linux/source_lines.hpp";
+  return own.substr(0, own.size() - here.size());
+}
+
+/// Whether a file of source is this library's or the system's, which says nothing to the user.
+inline bool is_foreign_source(std::string_view file) noexcept {
+  return file.find(own_source_folder()) != file.npos || file.find("/include/c++/") != file.npos ||
+         file.find("/usr/include/") == 0 || file.find("/usr/lib/") == 0;
+}
+
+/// The answers, one for each address: of the places that were inlined into one another there, the
+/// innermost that is the user's, else the outermost. Empty: unknown.
+THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
+                                                             std::size_t count);
+
+/// "file:line" for each address, which is relative to the file's own; empty where it is unknown.
+/// `late`: the tool was not ready in time. Allocates. Not in the handler of a signal.
+[[gnu::cold]] std::vector<std::string> ask_for_lines(const line_tool& tool,
+                                                     const std::string& code_file,
+                                                     const std::vector<std::uintptr_t>& places,
+                                                     std::int64_t deadline, bool& late);
 
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+
+#include <cstdlib>
+#include <iterator>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_COLD THRUM_OUT_OF_LINE int find_tool(const std::string_view* names, std::size_t n, char* to,
+                                           std::size_t room) noexcept {
+  const char* const path = ::secure_getenv("PATH");
+  for (std::size_t place = 0; place != n; ++place) {
+    const std::string_view name = names[place];
+    for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
+      const std::string_view folder = rest.substr(0, rest.find(':'));
+      rest.remove_prefix(folder.size() == rest.size() ? folder.size() : folder.size() + 1);
+      if (folder.empty() || folder.front() != '/' || folder.size() + name.size() + 2 > room) {
+        continue;
+      }
+      char* end = to + folder.copy(to, room);
+      *end++ = '/';
+      end[name.copy(end, room)] = '\0';
+      large_file::status about{};
+      if (large_file::stat(to, about) == 0 && S_ISREG(about.st_mode) && ::access(to, X_OK) == 0) {
+        return static_cast<int>(place);
+      }
+    }
+  }
+  return -1;
+}
+
+/// The tools that tell lines. The last one must be told to speak as the first does.
+inline constexpr std::string_view line_tools[] = {"addr2line", "llvm-addr2line", "eu-addr2line",
+                                                  "llvm-symbolizer"};
+inline constexpr int place_of_symbolizer = 3;
+
+THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
+  char path[1024];
+  const int found = find_tool(line_tools, std::size(line_tools), path, sizeof path);
+  return {found < 0 ? std::string() : std::string(path), found == place_of_symbolizer};
+}
+
+/// What the keeper is to run, and what it has read.
+struct line_question {
+  static constexpr std::size_t stack_bytes = 64 * 1024;
+
+  char* const* arguments = nullptr;  ///< the first one is the tool's file
+  std::int64_t deadline = 0;
+  char* answer = nullptr;
+  std::size_t capacity = 0;
+  char* tool_stack_end = nullptr;
+  int tool_output = -1;
+
+  std::size_t size = 0;  ///< of the answer
+  bool complete = false;
+};
+
+/// Runs in the tool's process, which shares our memory until it calls execve.
+THRUM_NOINLINE inline int become_tool(void* argument) noexcept {
+  const auto& question = *static_cast<const line_question*>(argument);
+  ::setpgid(0, 0);
+  struct ::sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) {
+    // SIGABRT would take a lock of the C library, which a dying thread of ours may hold.
+    if (signal != SIGABRT) {
+      ::sigaction(signal, &usual, nullptr);
+    }
+  }
+  ::sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  static char language[] = "LC_ALL=C";
+  static char* const environment[] = {language, nullptr};
+  if (::dup2(question.tool_output, STDOUT_FILENO) == STDOUT_FILENO) {
+    ::execve(question.arguments[0], question.arguments, environment);
+  }
+  ::_exit(127);
+}
+
+/// Only in a process that shares its table of descriptors with no other.
+inline void close_all_descriptors() noexcept {  // SL3
+  constexpr long close_range = 436;             // the same on every processor; since Linux 5.9
+  if (::syscall(close_range, 0U, ~0U, 0U) == 0) {
+    return;
+  }
+  struct ::rlimit most {};
+  ::getrlimit(RLIMIT_NOFILE, &most);
+  for (::rlim_t fd = 0; fd < most.rlim_cur && fd < 65'536; ++fd) {
+    ::close(static_cast<int>(fd));
+  }
+}
+
+/// Reads until the end, the deadline, or until there is no more room.
+inline void hear_tool(line_question& question, int from) noexcept {
+  while (question.size < question.capacity) {
+    const std::int64_t left_ms = (question.deadline - now()) / 1'000'000;
+    ::pollfd readable{from, POLLIN, 0};
+    if (left_ms <= 0 || ::poll(&readable, 1, static_cast<int>(left_ms)) <= 0) {
+      return;
+    }
+    const ::ssize_t n =
+        ::read(from, question.answer + question.size, question.capacity - question.size);
+    if (n <= 0) {
+      question.complete = n == 0;
+      return;
+    }
+    question.size += static_cast<std::size_t>(n);
+  }
+  question.complete = true;
+}
+
+/// The keeper (SL1); all in it is on its own stack or in the question (SL2).
+THRUM_NOINLINE inline int keep_tool(void* argument) noexcept {
+  auto& question = *static_cast<line_question*>(argument);
+  struct ::sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &usual, nullptr);  // if it is ignored, no child can be waited for
+  close_all_descriptors();
+  int ends[2];
+  if (::open("/dev/null", O_RDWR | O_CLOEXEC) != 0 || ::dup2(0, 1) != 1 || ::dup2(0, 2) != 2 ||
+      ::fcntl(0, F_SETFD, 0) != 0 || ::pipe2(ends, O_CLOEXEC) != 0) {
+    ::_exit(1);
+  }
+  question.tool_output = ends[1];
+  const int tool =
+      ::clone(&become_tool, question.tool_stack_end, CLONE_VM | CLONE_VFORK | SIGCHLD, argument);
+  if (tool <= 0) {
+    ::_exit(1);
+  }
+  ::close(ends[1]);
+  hear_tool(question, ends[0]);
+  ::kill(-tool, SIGKILL);  // SL5: it has said all, or is too late
+  ::kill(tool, SIGKILL);
+  // Waits for the tool, but not for ever: it may hang in a file system that does not answer.
+  for (int i = 0; i != 100 && ::waitpid(tool, nullptr, WNOHANG) == 0; ++i) {
+    const ::timespec moment{0, 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+  ::_exit(0);
+}
+
+/// Has a keeper ask it; false if there can be none. Blocks the thread until the deadline at most.
+THRUM_NOINLINE inline bool run_keeper(line_question& question) noexcept {
+  constexpr std::size_t bytes = 2 * line_question::stack_bytes;
+  auto* const stacks = static_cast<char*>(map(bytes));
+  if (stacks == nullptr) {
+    return false;
+  }
+  question.tool_stack_end = stacks + bytes;
+  int cancelling = 0;
+  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+  ::sigset_t all;
+  ::sigset_t before;
+  ::sigfillset(&all);  // SL4
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int keeper =
+      ::clone(&keep_tool, stacks + line_question::stack_bytes, CLONE_VM | CLONE_VFORK, &question);
+  if (keeper > 0) {
+    ::waitpid(keeper, nullptr, static_cast<int>(__WCLONE));
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_setcancelstate(cancelling, nullptr);
+  unmap(stacks, bytes);
+  return keeper > 0;
+}
+
+/// Reads what a tool says line by line: an address, then the places that were inlined into one another
+/// there, the innermost first.
+class line_reader {
+ public:
+  explicit line_reader(std::size_t count) noexcept : count_(count), which_(count) {}
+
+  struct found {
+    bool is_better = false;  // than what was found for that address before
+    std::size_t which = 0;
+    std::string_view line;
+  };
+
+  found read(std::string_view line) noexcept {
+    if (line.substr(0, 2) == "0x") {
+      which_ = has_begun_ ? which_ + 1 : 0;
+      has_begun_ = true;
+      is_users_ = false;
+      return {};
+    }
+    line = line.substr(0, line.find(" (discriminator"));
+    const std::size_t colon = line.rfind(':');
+    const std::string_view number = colon == line.npos ? "" : line.substr(colon + 1);
+    const bool is_known = !number.empty() && number != "0" && number != "?" &&
+                          number.find_first_not_of("0123456789") == number.npos &&
+                          line.substr(0, 2) != "??";
+    if (which_ >= count_ || !is_known || is_users_) {
+      return {};
+    }
+    is_users_ = !is_foreign_source(line);
+    return {true, which_, line};
+  }
+
+ private:
+  std::size_t count_;
+  std::size_t which_;
+  bool has_begun_ = false;
+  bool is_users_ = false;
+};
+
+THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
+                                                             std::size_t count) {
+  std::vector<std::string> found(count);
+  line_reader reader(count);
+  while (text.find('\n') != text.npos) {  // what is behind the last one is cut off
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    if (const auto answer = reader.read(line); answer.is_better) {
+      found[answer.which] = answer.line;
+    }
+  }
+  return found;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
+    const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
+    std::int64_t deadline, bool& late) {
+  std::vector<std::string> words = {tool.path, "-a", "-i", "-e", code_file};
+  if (tool.is_symbolizer) {
+    words = {tool.path, "--output-style=GNU", "--functions=none", "-a", "-i", "-e", code_file};
+  }
+  for (const std::uintptr_t place : places) {
+    std::string digits;
+    for (std::uintptr_t n = place; n != 0 || digits.empty(); n /= 16) {
+      digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
+    }
+    words.push_back("0x" + digits);
+  }
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  line_question question;
+  question.arguments = arguments.data();
+  question.deadline = deadline;
+  question.capacity = 4 * 1024 * 1024;  // only what is touched counts
+  question.answer = static_cast<char*>(map(question.capacity));
+  if (question.answer == nullptr) {
+    return std::vector<std::string>(places.size());
+  }
+  const bool asked = run_keeper(question);
+  late = asked && !question.complete && now() >= deadline - 1'000'000;
+  std::vector<std::string> found =
+      read_line_answers({question.answer, question.size}, places.size());
+  unmap(question.answer, question.capacity);
+  return found;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
+#endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
+
+#include <iterator>
+#include <new>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Only what is touched of it counts.
+struct bare_places::scratch {
+  base::message<24> numbers[capacity];
+  const char* words[capacity + 10];
+  char names[std::size_t{256} << 10];
+  char answers[std::size_t{512} << 10];
+  std::size_t names_size = 0;
+  std::size_t answers_size = 0;
+};
+
+THRUM_OUT_OF_LINE bare_places::~bare_places() {
+  if (memory_ != nullptr) {
+    unmap(memory_, sizeof(scratch));
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void bare_places::ask() noexcept {
+  if (void* const memory = map(sizeof(scratch)); memory != nullptr) {
+    memory_ = ::new (memory) scratch;
+    const std::int64_t deadline = now() + source_lines_patience_ns.get();
+    find_names();
+    char tool[512];
+    if (!wants_source_lines.get()) {
+      return;
+    }
+    constexpr std::string_view demanglers[] = {"c++filt", "llvm-cxxfilt"};
+    memory_->words[0] = tool;
+    if (find_tool(demanglers, std::size(demanglers), tool, sizeof tool) >= 0) {
+      demangle(deadline);
+    }
+    const int found = find_tool(line_tools, std::size(line_tools), tool, sizeof tool);
+    for (std::size_t i = 0; found >= 0 && i != size_ && now() < deadline; ++i) {
+      if (!places_[i].is_asked) {
+        ask_file(tool, found == place_of_symbolizer, i, deadline);
+      }
+    }
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void bare_places::find_names() noexcept {
+  for (std::size_t i = 0; i != size_; ++i) {
+    char* const to = memory_->names + memory_->names_size;
+    const std::size_t room = sizeof memory_->names - memory_->names_size - 1;
+    ::Dl_info info{};
+    if (find_object(places_[i].address, info)) {
+      const std::string_view known = info.dli_sname != nullptr ? info.dli_sname : "";
+      const std::size_t n =
+          known.empty() ? copy_name_in_file(places_[i].address, to, room) : known.copy(to, room);
+      to[n] = '\0';
+      places_[i].function = {to, n};
+      memory_->names_size += n + 1;
+    }
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE std::string_view bare_places::hear(std::size_t words,
+                                                                std::int64_t deadline) noexcept {
+  memory_->words[words] = nullptr;
+  line_question question;
+  question.arguments = const_cast<char* const*>(memory_->words);
+  question.deadline = deadline;
+  question.answer = memory_->answers + memory_->answers_size;
+  question.capacity = sizeof memory_->answers - memory_->answers_size;
+  if (!run_keeper(question)) {
+    return {};
+  }
+  memory_->answers_size += question.size;
+  return {question.answer, question.size};
+}
+
+/// Takes the first line off a text.
+inline std::string_view take_line(std::string_view& text) noexcept {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(line.size() == text.size() ? line.size() : line.size() + 1);
+  return line;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void bare_places::demangle(std::int64_t deadline) noexcept {
+  std::size_t n = 1;
+  for (std::size_t i = 0; i != size_; ++i) {
+    if (!places_[i].function.empty()) {
+      memory_->words[n++] = places_[i].function.data();
+    }
+  }
+  std::string_view answer = hear(n, deadline);
+  for (std::size_t i = 0; i != size_; ++i) {
+    if (!places_[i].function.empty()) {
+      const std::string_view name = take_line(answer);
+      if (answer.empty() && name.empty()) {
+        return;
+      }
+      places_[i].function = name;
+    }
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void bare_places::ask_file(const char* tool, bool is_symbolizer,
+                                                        std::size_t first,
+                                                        std::int64_t deadline) noexcept {
+  places_[first].is_asked = true;
+  ::Dl_info about{};
+  if (!find_object(places_[first].address, about)) {
+    return;
+  }
+  // The loader knows the program by the name that it was started with, relative to where.
+  base::message<40> own("/proc/");
+  own.append(::getpid()).append("/exe").append(std::string_view("\0", 1));
+  const char* const path =
+      ::access(about.dli_fname, R_OK) == 0 ? about.dli_fname : own.view().data();
+  const code_image code(path);
+  std::size_t n = 0;
+  if (is_symbolizer) {
+    for (const char* const word : {tool, "--output-style=GNU", "--functions=none"}) {
+      memory_->words[n++] = word;
+    }
+  } else {
+    memory_->words[n++] = tool;
+  }
+  for (const char* const word : {"-a", "-i", "-e", path}) {
+    memory_->words[n++] = word;
+  }
+  std::size_t which[capacity];
+  std::size_t asked = 0;
+  for (std::size_t i = first; i != size_; ++i) {
+    ::Dl_info info{};
+    if ((i != first && places_[i].is_asked) || !find_object(places_[i].address, info) ||
+        info.dli_fbase != about.dli_fbase) {
+      continue;
+    }
+    places_[i].is_asked = true;
+    base::message<24>& number = memory_->numbers[asked];
+    number.clear();
+    number.append_hex(code.first_address() + reinterpret_cast<std::uintptr_t>(places_[i].address) -
+                      reinterpret_cast<std::uintptr_t>(about.dli_fbase));
+    number.append(std::string_view("\0", 1));
+    memory_->words[n++] = number.view().data();
+    which[asked++] = i;
+  }
+  std::string_view text = code.has_lines() ? hear(n, deadline) : std::string_view();
+  line_reader reader(asked);
+  while (!text.empty()) {
+    if (const auto found = reader.read(take_line(text)); found.is_better) {
+      places_[which[found.which]].line = found.line;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/linux/processors.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 // ---- thrum/detail/os/linux/cgroup.hpp ----
 //
 // How many processors the control groups of a process allow, on Linux.
@@ -51068,2782 +53697,42 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+// ---- thrum/detail/os/bsd/processors.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_PROCESSORS_HPP) && THRUM_OS_BSD && THRUM_BODIES
+#if THRUM_OS_FREEBSD
+#include <sys/param.h>
 
-#elif THRUM_OS_MACOS
-#elif THRUM_OS_FREEBSD
-#elif THRUM_OS_WINDOWS
+#include <sys/cpuset.h>
 #endif
-
-#endif  // THRUM_DETAIL_OS_OS_HPP
-
-#include <cerrno>
-#include <climits>
-#include <ctime>
-
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-THRUM_OUT_OF_LINE int epoll_system::make_poller() noexcept {
-  return ::epoll_create1(EPOLL_CLOEXEC);
-}
-
-THRUM_OUT_OF_LINE int epoll_system::make_alarm() noexcept {
-  return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-}
-
-THRUM_OUT_OF_LINE int epoll_system::control(int own, int what, int fd,
-                                            ::epoll_event& event) noexcept {
-  return ::epoll_ctl(own, what, fd, &event);
-}
-
-THRUM_OUT_OF_LINE void epoll_system::close(int fd) noexcept { ::close(fd); }
-
-THRUM_OUT_OF_LINE void epoll_system::yield() noexcept { os::yield_thread(); }
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void epoll_system::sound_alarm(int fd) noexcept {
-  const std::uint64_t one = 1;
-  const int saved = errno;
-  [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
-  errno = saved;
-}
-
-THRUM_OUT_OF_LINE void epoll_system::silence_alarm(int fd) noexcept {
-  std::uint64_t count;
-  [[maybe_unused]] const auto n = ::read(fd, &count, sizeof count);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* found, int most,
-                                                        std::int64_t delay_ns) noexcept {
-  int n;
-  if (delay_ns > 0 && has_pwait2.get()) {
-    constexpr std::int64_t second = 1'000'000'000;
-    const struct {  // the call's own words, which the C library's type need not have
-      std::int64_t seconds, nanoseconds;
-    } limit{delay_ns / second, delay_ns % second};
-    n = static_cast<int>(
-        ::syscall(number_of_pwait2, fd, found, most, &limit, nullptr, std::size_t{0}));
-    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers
-      return n < 0 ? 0 : n;
-    }
-    has_pwait2.set(false);
-  }
-  constexpr std::int64_t ms = 1'000'000;
-  const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
-  n = ::epoll_wait(fd, found, most, rounded < INT_MAX ? static_cast<int>(rounded) : INT_MAX);
-  return n < 0 ? 0 : n;
-}
-
-}}}  // namespace thrum::THRUM_ABI::netpoll
-#endif
-
-// ---- thrum/detail/netpoll/epoll.hpp: bodies ----
-#if defined(THRUM_DETAIL_NETPOLL_EPOLL_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
-#include <cerrno>
-#include <climits>
-#include <ctime>
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-using namespace base::orders;
-
-template <class System>
-void basic_epoll<System>::close() noexcept {
-  for (descriptor* const each : {&own_, &others_, &alarm_}) {
-    if (const int fd = *each; fd >= 0) {
-      System::close(fd);
-      *each = -1;
-    }
-  }
-  active_.store(false, relaxed);  // relaxed: no thread is inside
-}
-
-template <class System>
-int basic_epoll<System>::add(os::handle fd, std::uint64_t tag) noexcept {
-  if (const int error = activate(); error != 0) {
-    return error;
-  }
-  ::epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
-  event.data.u64 = tag;
-  descriptors_.add();
-  if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
-    const int error = -errno;
-    descriptors_.take();
-    return error;
-  }
-  return 0;
-}
-
-template <class System>
-void basic_epoll<System>::remove(os::handle fd) noexcept {
-  ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
-  System::control(own_, EPOLL_CTL_DEL, fd, ignored);
-  descriptors_.take();
-}
-
-template <class System>
-int basic_epoll<System>::arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
-  if (!active_.load(acquire)) {  // [ep.wake <] acquire: others_
-    return os::not_armed;
-  }
-  ::epoll_event event = once(tag, what);
-  return System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : -errno;
-}
-
-template <class System>
-int basic_epoll<System>::arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
-  if (const int error = activate(); error != 0) {
-    return error;
-  }
-  if (!armed_once_.swap(true)) {
-    descriptors_.add();
-  }
-  ::epoll_event event = once(tag, what);
-  return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : -errno;
-}
-
-template <class System>
-void basic_epoll<System>::poll(std::int64_t delay_ns, sink& to) noexcept {
-  if (!active_.load(seq_cst)) {  // [ep.wake =] seq_cst: P1
-    sleep_without_descriptors(delay_ns);
-    return;
-  }
-  const bool waits = delay_ns != 0;
-  // [ep.wake =] seq_cst: P2
-  if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake =] too
-    delay_ns = 0;
-  }
-  ::epoll_event found[at_once];
-  const int n = System::wait(own_, found, at_once, delay_ns);
-  for (int i = 0; i < n && to.announce != nullptr; ++i) {
-    to.announce(found[i].data.u64);
-  }
-  for (int i = 0; i < n; ++i) {
-    if (found[i].data.u64 == alarm_tag) {
-      if (waits) {
-        silence_alarm();
-      }
-    } else if (found[i].data.u64 == others_tag) {
-      poll_others(to);
-    } else {
-      to.deliver(to, found[i].data.u64, translate(found[i].events));
-    }
-  }
-}
-
-template <class System>
-void basic_epoll<System>::wake() noexcept {
-  if (woken_.exchange(true, seq_cst)) {  // [ep.wake =] seq_cst: W1
-    return;
-  }
-  if (active_.load(seq_cst)) {  // [ep.wake =] seq_cst: W2
-    System::sound_alarm(alarm_);
-  } else {
-    note_.wake();
-  }
-}
-
-template <class System>
-::epoll_event basic_epoll<System>::once(std::uint64_t tag, std::uint32_t what) noexcept {
-  ::epoll_event event{};
-  event.events = EPOLLONESHOT;
-  event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
-  event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
-  event.data.u64 = tag;
-  return event;
-}
-
-template <class System>
-std::uint32_t basic_epoll<System>::translate(std::uint32_t from) noexcept {
-  std::uint32_t what = 0;
-  if ((from & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-    what |= readable;
-  }
-  if ((from & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
-    what |= writable;
-  }
-  if ((from & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-    what |= unusual;
-  }
-  return what;
-}
-
-template <class System>
-void basic_epoll<System>::silence_alarm() noexcept {
-  System::silence_alarm(alarm_);
-  woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: sees what the waker did
-}
-
-template <class System>
-void basic_epoll<System>::poll_others(sink& to) noexcept {
-  ::epoll_event found[at_once];
-  for (int n = at_once; n == at_once;) {
-    n = System::wait(others_, found, at_once, 0);
-    for (int i = 0; i < n; ++i) {
-      to.deliver(to, found[i].data.u64, translate(found[i].events));
-    }
-  }
-}
-
-template <class System>
-void basic_epoll<System>::sleep_without_descriptors(std::int64_t delay_ns) noexcept {
-  if (delay_ns == 0) {
-    return;
-  }
-  if (!woken_.load(seq_cst)) {  // [ep.wake =] seq_cst: P2
-    if (delay_ns < 0) {
-      note_.sleep();
-    } else if (!note_.sleep_for(delay_ns)) {
-      return;
-    }
-  }
-  note_.clear_while_woken();
-  woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: P2, sees what the waker did
-}
-
-template <class System>
-int basic_epoll<System>::activate() noexcept {
-  return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake <] acquire: own_ and the others
-}
-
-template <class System>
-int basic_epoll<System>::activate_slow() noexcept {
-  while (opening_.exchange(true, acquire)) {  // [ep.open <] acquire: as a lock
-    System::yield();
-  }
-  int error = 0;
-  if (!active_.load(relaxed)) {  // relaxed: under the lock
-    error = make();
-    if (error == 0) {
-      active_.exchange(true, seq_cst);  // [ep.wake =] seq_cst: A1
-      note_.wake();                     // A2
-    }
-  }
-  opening_.store(false, release);  // [ep.open >] release: as a lock
-  return error;
-}
-
-template <class System>
-int basic_epoll<System>::make() noexcept {
-  ::epoll_event alarm{};
-  alarm.events = EPOLLIN;
-  alarm.data.u64 = alarm_tag;
-  ::epoll_event nested{};
-  nested.events = EPOLLIN;
-  nested.data.u64 = others_tag;
-  own_ = System::make_poller();
-  others_ = System::make_poller();
-  alarm_ = System::make_alarm();
-  if (own_ < 0 || others_ < 0 || alarm_ < 0 ||
-      System::control(own_, EPOLL_CTL_ADD, alarm_, alarm) != 0 ||
-      System::control(own_, EPOLL_CTL_ADD, others_, nested) != 0) {
-    const int error = -errno;
-    close();
-    return error;
-  }
-  return 0;
-}
-
-#if THRUM_SEPARATE && THRUM_BODIES
-template class basic_epoll<epoll_system>;
-#endif
-
-}}}  // namespace thrum::THRUM_ABI::netpoll
-#endif
-
-// ---- thrum/detail/netpoll/linux_poller.hpp: bodies ----
-#if defined(THRUM_DETAIL_NETPOLL_LINUX_POLLER_HPP) && THRUM_OS_LINUX && THRUM_BODIES
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-THRUM_COLD THRUM_OUT_OF_LINE bool linux_poller::open_other() noexcept {
-  // relaxed: the functions that it leads to are there from the beginning
-  const poller_maker make = make_other.load(base::orders::relaxed);
-  if (make == nullptr) {
-    static constinit std::atomic<bool> said{false};
-    if (!said.exchange(true, base::orders::relaxed)) {  // relaxed: publishes no data
-      base::write_error(
-          "thrum: the poller io_uring is not part of this program, so epoll is used; "
-          "include <thrum/io_uring.hpp> in one of its source files\n");
-    }
-    return false;
-  }
-  other_.reset(make());
-  return other_ && other_->open() == 0;
-}
-
-}}}  // namespace thrum::THRUM_ABI::netpoll
-#endif
-
-// ---- thrum/detail/sched/queue/timer_heap.hpp: bodies ----
-#if defined(THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_HPP) && THRUM_TEMPLATE_BODIES
-// ---- thrum/detail/sched/queue/timer_heap_order.hpp ----
-//
-// timer_heap's bodies that keep the entries in order: entries are put in, taken out and sifted, in
-// an array of pages that grows.
-#ifndef THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_ORDER_HPP
-#define THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_ORDER_HPP
-
-// ---- thrum/detail/os/os.hpp ----
-//
-// Chooses the operating system. tests/ports/system_contract.hpp says what its layer must offer, and
-// tests/ports/chosen_system.hpp checks it.
-#ifndef THRUM_DETAIL_OS_OS_HPP
-#define THRUM_DETAIL_OS_OS_HPP
-
-#if THRUM_OS_POSIX
-// ---- thrum/detail/os/code_parts.hpp ----
-//
-// Chooses the operating system, for code in memory: which file holds an address, what that file says
-// of it, and its lines. For os/posix/symbol.hpp alone.
-#ifndef THRUM_DETAIL_OS_CODE_PARTS_HPP
-#define THRUM_DETAIL_OS_CODE_PARTS_HPP
-
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/elf/code_image.hpp ----
-//
-// A file of code, as far as reports read it: an ELF file.
-//
-// dladdr knows only the names that a program exports, which for most programs is none. The names of
-// all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-
-#if THRUM_OS_ELF
-
-// ---- thrum/detail/os/posix/large_file.hpp ----
-//
-// Files of any size, whatever size the program around us has chosen.
-//
-// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
-// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
-// macro, set or not before its first include, and must not decide what a header's inline function
-// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
-// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
-#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
-#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
-
-#if THRUM_OS_POSIX
-
-#include <cstddef>
-#include <cstdint>
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
-
-#if defined(__USE_LARGEFILE64)
-using offset = ::off64_t;
-using status = struct ::stat64;
-using entry = struct ::dirent64;
-inline constexpr int open_flag = O_LARGEFILE;
-inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
-  return ::pread64(fd, to, n, at);
-}
-inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
-  return ::pwrite64(fd, from, n, at);
-}
-inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
-inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
-inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
-inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
-inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
-  return ::fstatat64(fd, name, &about, flags);
-}
-inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
-#else
-using offset = ::off_t;
-using status = struct ::stat;
-using entry = struct ::dirent;
-inline constexpr int open_flag = 0;
-inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
-  return ::pread(fd, to, n, at);
-}
-inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
-  return ::pwrite(fd, from, n, at);
-}
-inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
-inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
-inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
-inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
-inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
-  return ::fstatat(fd, name, &about, flags);
-}
-inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
-#endif
-
-static_assert(sizeof(offset) == sizeof(std::int64_t));
-
-}}}}  // namespace thrum::THRUM_ABI::os::large_file
-
-#endif  // THRUM_OS_POSIX
-#endif
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code, for reading.
-class code_image {
- public:
-  explicit code_image(const char* path) noexcept {
-    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-      return;
-    }
-    large_file::status about{};
-    if (large_file::fstat(fd, about) == 0 &&
-        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
-      size_ = static_cast<std::size_t>(about.st_size);
-      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
-    }
-    ::close(fd);
-  }
-  ~code_image() {
-    if (bytes_ != nullptr) {
-      ::munmap(const_cast<char*>(bytes_), size_);
-    }
-  }
-  code_image(const code_image&) = delete;
-  code_image& operator=(const code_image&) = delete;
-
-  /// The function that holds an address, as the file has it; empty if unknown.
-  std::string_view function_at(std::uintptr_t address) const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return {};
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
-      const ElfW(Shdr)& symbols = sections[i];
-      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
-        continue;
-      }
-      const ElfW(Shdr)& names = sections[symbols.sh_link];
-      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
-      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
-      const char* const text = at<char>(names.sh_offset, names.sh_size);
-      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
-        const ElfW(Sym)& symbol = table[s];
-        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
-            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
-          return text + symbol.st_name;
-        }
-      }
-    }
-    return {};
-  }
-
-  /// Whether the compiler has written down lines.
-  bool has_lines() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return false;
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
-      return false;
-    }
-    const ElfW(Shdr)& names = sections[header->e_shstrndx];
-    constexpr std::string_view wanted(".debug_line\0", 12);
-    for (std::size_t i = 0; i < header->e_shnum; ++i) {
-      const char* const name = sections[i].sh_name < names.sh_size
-                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
-                                   : nullptr;
-      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
-  std::uintptr_t first_address() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    const auto* const parts =
-        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
-    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
-      if (parts[i].p_type == PT_LOAD) {  // they are in order
-        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
-      }
-    }
-    return 0;
-  }
-
- private:
-  template <class T>
-  const T* at(std::size_t offset, std::size_t n) const noexcept {
-    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
-    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
-  }
-
-  const char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-
-// ---- thrum/detail/os/linux/loaded_code.hpp ----
-//
-// Which file of code holds an address, and where that file is, on Linux.
-#ifndef THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
-
-#if THRUM_OS_LINUX
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
-#include <dlfcn.h>
-#include <link.h>
-#include <sys/auxv.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What dladdr says; and where the C library has no loader, as musl's in a program that is linked
-/// statically, in which of its own parts the address lies.
-THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
-  info = {};
-  if (address == nullptr || (::dladdr(address, &info) != 0 && info.dli_fname != nullptr)) {
-    return address != nullptr;
-  }
-  struct request {
-    std::uintptr_t address;
-    ::Dl_info* info;
-  } wanted{reinterpret_cast<std::uintptr_t>(address), &info};
-  return ::dl_iterate_phdr(
-             [](::dl_phdr_info* object, std::size_t, void* argument) {
-               const request& what = *static_cast<request*>(argument);
-               std::uintptr_t first = 0;
-               for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
-                 const auto& part = object->dlpi_phdr[i];
-                 if (part.p_type != PT_LOAD) {
-                   continue;
-                 }
-                 const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-                 first = first != 0 ? first : begin / page_size() * page_size();
-                 if (what.address - begin < part.p_memsz) {
-                   what.info->dli_fname = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
-                   what.info->dli_fbase = reinterpret_cast<void*>(first);
-                   return what.info->dli_fname != nullptr ? 1 : 0;
-                 }
-               }
-               return 0;
-             },
-             &wanted) != 0;
-}
-
-/// The loader knows the program by the name that it was started with, relative to where.
-inline std::string readable_path(const char* name) {
-  return ::access(name, R_OK) == 0 ? name : "/proc/" + std::to_string(::getpid()) + "/exe";
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
-
-#if THRUM_OS_ANDROID
-// ---- thrum/detail/os/posix/no_source_lines.hpp ----
-//
-// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
-// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Without effect, as the next one.
-inline constinit base::hint<bool> wants_source_lines{true};
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-struct line_tool {
-  std::string path;
-};
-
-/// Without a path: there is none.
-inline line_tool find_line_tool() { return {}; }
-
-inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
-                                              const std::vector<std::uintptr_t>& places,
-                                              std::int64_t, bool&) {
-  return std::vector<std::string>(places.size());
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#else
-// ---- thrum/detail/os/linux/source_lines.hpp ----
-//
-// Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
-//
-// Where a program is compiled with -g there is a tool that reads what the compiler has written
-// down: addr2line, or one that takes the same arguments. It is looked for along PATH and started
-// once for each file of code, with all addresses. No tool, no answer in time: then there are no
-// lines.
-//
-// The program must not notice
-//   SL1  Its own children are its own business: it may count SIGCHLD, or wait for any child. execve
-//        makes each child one that sends SIGCHLD. So there is a keeper in between, which starts the
-//        tool, reads what it says, ends it and waits for it. The keeper itself never calls execve
-//        and ends without a signal; only a wait with __WCLONE or __WALL sees it.
-//   SL2  The keeper shares our memory, where it writes the answer, and the calling thread sleeps
-//        until it has ended (as in vfork): no page table is copied, and two never use one stack
-//        or one errno. Others of our threads go on.
-//   SL3  Its table of descriptors is a copy, in which it closes all at once: a socket that is
-//        closed here meanwhile is closed.
-//   SL4  All signals are blocked in the keeper, so that none of our handlers runs there. The tool
-//        has every signal as usual, a process group of its own, and nothing of our environment.
-//   SL5  The tool has until a deadline. Then it is killed with all that it has started.
-//
-// Rejected: to read DWARF here, which is larger than the rest of the library; posix_spawn (SL1); a
-// child that is given away to init, which is ourselves in many containers.
-#ifndef THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
-
-#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Whether reports are to name lines. Off once a tool was too slow: one report waits for it, not
-/// all.
-inline constinit base::hint<bool> wants_source_lines{true};
-
-/// How long one report may wait for all of its lines.
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-/// A tool that tells lines: a file, and whether it must be told to speak as addr2line does.
-struct line_tool {
-  std::string path;
-  bool is_symbolizer = false;
-};
-
-/// The first one along PATH; without a path if there is none. Only absolute folders count, and none
-/// in a program that has more rights than its caller.
-[[gnu::cold]] line_tool find_line_tool();
-
-/// The folder of this library's headers, as the compiler has it.
-constexpr std::string_view own_source_folder() noexcept {
-  constexpr std::string_view own = __FILE__;
-  constexpr std::string_view here = "os/linux/source_lines.hpp";
-  return own.substr(0, own.size() - here.size());
-}
-
-/// The answers, one for each address: of the places that were inlined into one another there, the
-/// innermost that is the user's, else the outermost. Empty: unknown.
-THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
-                                                             std::size_t count);
-
-/// "file:line" for each address, which is relative to the file's own; empty where it is unknown.
-/// `late`: the tool was not ready in time. Allocates. Not in the handler of a signal.
-[[gnu::cold]] std::vector<std::string> ask_for_lines(const line_tool& tool,
-                                                     const std::string& code_file,
-                                                     const std::vector<std::uintptr_t>& places,
-                                                     std::int64_t deadline, bool& late);
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <cstdlib>
-
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_COLD THRUM_OUT_OF_LINE line_tool find_line_tool() {
-  const char* const path = ::secure_getenv("PATH");
-  for (const std::string_view name :
-       {"addr2line", "llvm-addr2line", "eu-addr2line", "llvm-symbolizer"}) {
-    for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
-      const std::string_view folder = rest.substr(0, rest.find(':'));
-      rest.remove_prefix(folder.size() == rest.size() ? folder.size() : folder.size() + 1);
-      if (folder.empty() || folder.front() != '/') {
-        continue;
-      }
-      std::string file(folder);
-      file.append("/").append(name);
-      large_file::status about{};
-      if (large_file::stat(file.c_str(), about) == 0 && S_ISREG(about.st_mode) &&
-          ::access(file.c_str(), X_OK) == 0) {
-        return {file, name == "llvm-symbolizer"};
-      }
-    }
-  }
-  return {};
-}
-
-/// What the keeper is to run, and what it has read.
-struct line_question {
-  static constexpr std::size_t stack_bytes = 64 * 1024;
-
-  char* const* arguments = nullptr;  ///< the first one is the tool's file
-  std::int64_t deadline = 0;
-  char* answer = nullptr;
-  std::size_t capacity = 0;
-  char* tool_stack_end = nullptr;
-  int tool_output = -1;
-
-  std::size_t size = 0;  ///< of the answer
-  bool complete = false;
-};
-
-/// Runs in the tool's process, which shares our memory until it calls execve.
-THRUM_NOINLINE inline int become_tool(void* argument) noexcept {
-  const auto& question = *static_cast<const line_question*>(argument);
-  ::setpgid(0, 0);
-  struct ::sigaction usual {};
-  usual.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < NSIG; ++signal) {
-    // SIGABRT would take a lock of the C library, which a dying thread of ours may hold.
-    if (signal != SIGABRT) {
-      ::sigaction(signal, &usual, nullptr);
-    }
-  }
-  ::sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  static char language[] = "LC_ALL=C";
-  static char* const environment[] = {language, nullptr};
-  if (::dup2(question.tool_output, STDOUT_FILENO) == STDOUT_FILENO) {
-    ::execve(question.arguments[0], question.arguments, environment);
-  }
-  ::_exit(127);
-}
-
-/// Only in a process that shares its table of descriptors with no other.
-inline void close_all_descriptors() noexcept {  // SL3
-  constexpr long close_range = 436;             // the same on every processor; since Linux 5.9
-  if (::syscall(close_range, 0U, ~0U, 0U) == 0) {
-    return;
-  }
-  struct ::rlimit most {};
-  ::getrlimit(RLIMIT_NOFILE, &most);
-  for (::rlim_t fd = 0; fd < most.rlim_cur && fd < 65'536; ++fd) {
-    ::close(static_cast<int>(fd));
-  }
-}
-
-/// Reads until the end, the deadline, or until there is no more room.
-inline void hear_tool(line_question& question, int from) noexcept {
-  while (question.size < question.capacity) {
-    const std::int64_t left_ms = (question.deadline - now()) / 1'000'000;
-    ::pollfd readable{from, POLLIN, 0};
-    if (left_ms <= 0 || ::poll(&readable, 1, static_cast<int>(left_ms)) <= 0) {
-      return;
-    }
-    const ::ssize_t n =
-        ::read(from, question.answer + question.size, question.capacity - question.size);
-    if (n <= 0) {
-      question.complete = n == 0;
-      return;
-    }
-    question.size += static_cast<std::size_t>(n);
-  }
-  question.complete = true;
-}
-
-/// The keeper (SL1); all in it is on its own stack or in the question (SL2).
-THRUM_NOINLINE inline int keep_tool(void* argument) noexcept {
-  auto& question = *static_cast<line_question*>(argument);
-  struct ::sigaction usual {};
-  usual.sa_handler = SIG_DFL;
-  ::sigaction(SIGCHLD, &usual, nullptr);  // if it is ignored, no child can be waited for
-  close_all_descriptors();
-  int ends[2];
-  if (::open("/dev/null", O_RDWR | O_CLOEXEC) != 0 || ::dup2(0, 1) != 1 || ::dup2(0, 2) != 2 ||
-      ::fcntl(0, F_SETFD, 0) != 0 || ::pipe2(ends, O_CLOEXEC) != 0) {
-    ::_exit(1);
-  }
-  question.tool_output = ends[1];
-  const int tool =
-      ::clone(&become_tool, question.tool_stack_end, CLONE_VM | CLONE_VFORK | SIGCHLD, argument);
-  if (tool <= 0) {
-    ::_exit(1);
-  }
-  ::close(ends[1]);
-  hear_tool(question, ends[0]);
-  ::kill(-tool, SIGKILL);  // SL5: it has said all, or is too late
-  ::kill(tool, SIGKILL);
-  // Waits for the tool, but not for ever: it may hang in a file system that does not answer.
-  for (int i = 0; i != 100 && ::waitpid(tool, nullptr, WNOHANG) == 0; ++i) {
-    const ::timespec moment{0, 1'000'000};
-    ::nanosleep(&moment, nullptr);
-  }
-  ::_exit(0);
-}
-
-/// Has a keeper ask it; false if there can be none. Blocks the thread until the deadline at most.
-THRUM_NOINLINE inline bool run_keeper(line_question& question) noexcept {
-  constexpr std::size_t bytes = 2 * line_question::stack_bytes;
-  auto* const stacks = static_cast<char*>(map(bytes));
-  if (stacks == nullptr) {
-    return false;
-  }
-  question.tool_stack_end = stacks + bytes;
-  int cancelling = 0;
-  ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
-  ::sigset_t all;
-  ::sigset_t before;
-  ::sigfillset(&all);  // SL4
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int keeper =
-      ::clone(&keep_tool, stacks + line_question::stack_bytes, CLONE_VM | CLONE_VFORK, &question);
-  if (keeper > 0) {
-    ::waitpid(keeper, nullptr, static_cast<int>(__WCLONE));
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::pthread_setcancelstate(cancelling, nullptr);
-  unmap(stacks, bytes);
-  return keeper > 0;
-}
-
-/// Whether a file of source is this library's or the system's, which says nothing to the user.
-inline bool is_foreign_source(std::string_view file) noexcept {
-  return file.find(own_source_folder()) != file.npos || file.find("/include/c++/") != file.npos ||
-         file.find("/usr/include/") == 0 || file.find("/usr/lib/") == 0;
-}
-
-THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view text,
-                                                             std::size_t count) {
-  std::vector<std::string> found(count);
-  std::size_t which = count;  // none yet
-  bool is_users = false;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    if (line.size() == text.size()) {
-      break;  // cut off
-    }
-    text.remove_prefix(line.size() + 1);
-    if (line.substr(0, 2) == "0x") {
-      which = which == count ? 0 : which + 1;
-      is_users = false;
-      if (which >= count) {
-        break;
-      }
-      continue;
-    }
-    line = line.substr(0, line.find(" (discriminator"));
-    const std::size_t colon = line.rfind(':');
-    const std::string_view number = colon == line.npos ? "" : line.substr(colon + 1);
-    const bool is_known = !number.empty() && number != "0" && number != "?" &&
-                          number.find_first_not_of("0123456789") == number.npos &&
-                          line.substr(0, 2) != "??";
-    if (which < count && is_known && !is_users) {
-      is_users = !is_foreign_source(line);
-      found[which] = line;
-    }
-  }
-  return found;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
-    const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
-    std::int64_t deadline, bool& late) {
-  std::vector<std::string> words = {tool.path, "-a", "-i", "-e", code_file};
-  if (tool.is_symbolizer) {
-    words = {tool.path, "--output-style=GNU", "--functions=none", "-a", "-i", "-e", code_file};
-  }
-  for (const std::uintptr_t place : places) {
-    std::string digits;
-    for (std::uintptr_t n = place; n != 0 || digits.empty(); n /= 16) {
-      digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    }
-    words.push_back("0x" + digits);
-  }
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
-  }
-  arguments.push_back(nullptr);
-  line_question question;
-  question.arguments = arguments.data();
-  question.deadline = deadline;
-  question.capacity = 4 * 1024 * 1024;  // only what is touched counts
-  question.answer = static_cast<char*>(map(question.capacity));
-  if (question.answer == nullptr) {
-    return std::vector<std::string>(places.size());
-  }
-  const bool asked = run_keeper(question);
-  late = asked && !question.complete && now() >= deadline - 1'000'000;
-  std::vector<std::string> found =
-      read_line_answers({question.answer, question.size}, places.size());
-  unmap(question.answer, question.capacity);
-  return found;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
-
-#endif
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/bsd/loaded_code.hpp ----
-//
-// Which file of code holds an address, and where that file is: the loaders of these systems know it
-// by an absolute path.
-#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-#if THRUM_OS_BSD
-
-#include <string>
-
-#include <dlfcn.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What dladdr says. No malloc.
-THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
-  info = {};
-  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
-}
-
-inline std::string readable_path(const char* name) { return name; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-// ---- thrum/detail/os/darwin/code_image.hpp ----
-//
-// A file of code, as far as reports read it, on macOS: not at all. dladdr reads the whole symbol table
-// of an image, those names as well that it does not export.
-#ifndef THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
 
 #if THRUM_OS_MACOS
-
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-class code_image {
- public:
-  explicit code_image(const char*) noexcept {}
-
-  /// Empty: the loader would have known it.
-  static std::string_view function_at(std::uintptr_t) noexcept { return {}; }
-  /// Lines stand in a file of their own, which only the system's tools read.
-  static bool has_lines() noexcept { return false; }
-  static std::uintptr_t first_address() noexcept { return 0; }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
-
-// ---- thrum/detail/os/posix/no_source_lines.hpp ----
-//
-// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
-// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Without effect, as the next one.
-inline constinit base::hint<bool> wants_source_lines{true};
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-struct line_tool {
-  std::string path;
-};
-
-/// Without a path: there is none.
-inline line_tool find_line_tool() { return {}; }
-
-inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
-                                              const std::vector<std::uintptr_t>& places,
-                                              std::int64_t, bool&) {
-  return std::vector<std::string>(places.size());
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/bsd/loaded_code.hpp ----
-//
-// Which file of code holds an address, and where that file is: the loaders of these systems know it
-// by an absolute path.
-#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-#if THRUM_OS_BSD
-
-#include <string>
-
-#include <dlfcn.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What dladdr says. No malloc.
-THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
-  info = {};
-  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
-}
-
-inline std::string readable_path(const char* name) { return name; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-// ---- thrum/detail/os/elf/code_image.hpp ----
-//
-// A file of code, as far as reports read it: an ELF file.
-//
-// dladdr knows only the names that a program exports, which for most programs is none. The names of
-// all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-
-#if THRUM_OS_ELF
-
-// ---- thrum/detail/os/posix/large_file.hpp ----
-//
-// Files of any size, whatever size the program around us has chosen.
-//
-// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
-// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
-// macro, set or not before its first include, and must not decide what a header's inline function
-// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
-// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
-#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
-#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
-
-#if THRUM_OS_POSIX
-
-#include <cstddef>
-#include <cstdint>
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
-
-#if defined(__USE_LARGEFILE64)
-using offset = ::off64_t;
-using status = struct ::stat64;
-using entry = struct ::dirent64;
-inline constexpr int open_flag = O_LARGEFILE;
-inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
-  return ::pread64(fd, to, n, at);
-}
-inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
-  return ::pwrite64(fd, from, n, at);
-}
-inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
-inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
-inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
-inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
-inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
-  return ::fstatat64(fd, name, &about, flags);
-}
-inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
-#else
-using offset = ::off_t;
-using status = struct ::stat;
-using entry = struct ::dirent;
-inline constexpr int open_flag = 0;
-inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
-  return ::pread(fd, to, n, at);
-}
-inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
-  return ::pwrite(fd, from, n, at);
-}
-inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
-inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
-inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
-inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
-inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
-  return ::fstatat(fd, name, &about, flags);
-}
-inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
-#endif
-
-static_assert(sizeof(offset) == sizeof(std::int64_t));
-
-}}}}  // namespace thrum::THRUM_ABI::os::large_file
-
-#endif  // THRUM_OS_POSIX
-#endif
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code, for reading.
-class code_image {
- public:
-  explicit code_image(const char* path) noexcept {
-    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-      return;
-    }
-    large_file::status about{};
-    if (large_file::fstat(fd, about) == 0 &&
-        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
-      size_ = static_cast<std::size_t>(about.st_size);
-      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
-    }
-    ::close(fd);
-  }
-  ~code_image() {
-    if (bytes_ != nullptr) {
-      ::munmap(const_cast<char*>(bytes_), size_);
-    }
-  }
-  code_image(const code_image&) = delete;
-  code_image& operator=(const code_image&) = delete;
-
-  /// The function that holds an address, as the file has it; empty if unknown.
-  std::string_view function_at(std::uintptr_t address) const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return {};
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
-      const ElfW(Shdr)& symbols = sections[i];
-      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
-        continue;
-      }
-      const ElfW(Shdr)& names = sections[symbols.sh_link];
-      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
-      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
-      const char* const text = at<char>(names.sh_offset, names.sh_size);
-      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
-        const ElfW(Sym)& symbol = table[s];
-        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
-            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
-          return text + symbol.st_name;
-        }
-      }
-    }
-    return {};
-  }
-
-  /// Whether the compiler has written down lines.
-  bool has_lines() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return false;
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
-      return false;
-    }
-    const ElfW(Shdr)& names = sections[header->e_shstrndx];
-    constexpr std::string_view wanted(".debug_line\0", 12);
-    for (std::size_t i = 0; i < header->e_shnum; ++i) {
-      const char* const name = sections[i].sh_name < names.sh_size
-                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
-                                   : nullptr;
-      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
-  std::uintptr_t first_address() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    const auto* const parts =
-        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
-    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
-      if (parts[i].p_type == PT_LOAD) {  // they are in order
-        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
-      }
-    }
-    return 0;
-  }
-
- private:
-  template <class T>
-  const T* at(std::size_t offset, std::size_t n) const noexcept {
-    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
-    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
-  }
-
-  const char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-
-// ---- thrum/detail/os/posix/no_source_lines.hpp ----
-//
-// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
-// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Without effect, as the next one.
-inline constinit base::hint<bool> wants_source_lines{true};
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-struct line_tool {
-  std::string path;
-};
-
-/// Without a path: there is none.
-inline line_tool find_line_tool() { return {}; }
-
-inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
-                                              const std::vector<std::uintptr_t>& places,
-                                              std::int64_t, bool&) {
-  return std::vector<std::string>(places.size());
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#endif
-
-#endif  // THRUM_DETAIL_OS_CODE_PARTS_HPP
-
-// ---- thrum/detail/os/posix/caught_signals.hpp ----
-//
-// Signals that are caught to be looked at later.
-//
-// A handler may do next to nothing. Ours sets the signal's bit and wakes a note; a thread that
-// sleeps on the note takes the bits. A signal that comes again before its bit was taken leaves no
-// second trace, as with signals that are blocked.
-//
-// A thread that removes the handler and wants what it has heard must know that it is not running:
-// the handlers that run are counted. Their mask is full, so that none is held up while it counts.
-//
-// Handlers of others: what was installed before is kept, and put back if ours is then still
-// the one that is installed. If another one was installed meanwhile, that one stays.
-#ifndef THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
-#define THRUM_DETAIL_OS_POSIX_CAUGHT_SIGNALS_HPP
-
-#if THRUM_OS_POSIX
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// There is one in the process. One thread at a time installs and removes.
-class caught_signals {
- public:
-  static constexpr int last = 64;
-
-  static constexpr std::uint64_t bit(int number) noexcept {
-    return std::uint64_t{1} << (number - 1);
-  }
-
-  /// Whether an instruction raises it: after a handler that returns it would be raised again.
-  static constexpr bool is_raised_by_code(int number) noexcept {
-    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL;
-  }
-
-  /// The signal is ours from now on. 0, or an errno value below zero: -EINVAL for a signal that
-  /// cannot be caught.
-  static io_result install(int number) noexcept;
-
-  static void remove(int number) noexcept;
-
-  /// Returns when all handlers have ended that ran when it was called.
-  static void wait_for_handlers() noexcept;
-
-  /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
-  /// not negative. One thread.
-  static void sleep(std::int64_t ns) noexcept;
-
-  /// The signals that came since the last time. A sleep after it may find nothing new.
-  static std::uint64_t take() noexcept;
-
-  /// Ends the sleep, or the next one. From any thread.
-  static void wake() noexcept { known().note.wake(); }
-
-  /// No signal's handler runs on the calling thread any more.
-  static void leave_to_other_threads() noexcept;
-
- private:
-  static bool is_ours(const struct ::sigaction& action) noexcept;
-
-  static void handle(int number);
-
-  /// The handler of whichever shared object was the first to need one.
-  static auto own_handler() noexcept -> void (*)(int);
-
-  struct state {
-    static constexpr std::string_view process_name = "os::caught_signals";
-    std::atomic<void (*)(int)> handler{nullptr};
-    std::atomic<std::uint64_t> bits{0};
-    std::atomic<std::uint32_t> inside{0};
-    os::note note;
-    struct ::sigaction earlier[last + 1] = {};
-  };
-  static state& known() noexcept { return process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <cerrno>
-
-#include <sched.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result caught_signals::install(int number) noexcept {
-  struct ::sigaction ours {};
-  ours.sa_handler = own_handler();
-  ours.sa_flags = SA_RESTART | SA_ONSTACK;
-  sigfillset(&ours.sa_mask);
-  struct ::sigaction found {};
-  const io_result result = result_of(::sigaction(number, &ours, &found));
-  if (result >= 0 && !is_ours(found)) {  // else a handler that had kept ours has put it back
-    known().earlier[number] = found;
-  }
-  return result;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::remove(int number) noexcept {
-  struct ::sigaction found {};
-  if (::sigaction(number, nullptr, &found) == 0 && is_ours(found)) {
-    ::sigaction(number, &known().earlier[number], nullptr);
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::wait_for_handlers() noexcept {
-  while (known().inside.load(acquire) !=
-         0) {  // [cs.idle <] acquire: the bits of those that have ended
-    ::sched_yield();
-  }
-}
-
-THRUM_OUT_OF_LINE void caught_signals::sleep(std::int64_t ns) noexcept {
-  if (ns < 0) {
-    known().note.sleep();
-    known().note.clear_while_woken();
-  } else if (known().note.sleep_for(ns)) {
-    known().note.clear_while_woken();
-  }
-}
-
-THRUM_OUT_OF_LINE std::uint64_t caught_signals::take() noexcept {
-  return known().bits.exchange(0, acquire);  // [cs.bits <] acquire: pairs with the handler
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void caught_signals::leave_to_other_threads() noexcept {
-  ::sigset_t all;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
-
-THRUM_OUT_OF_LINE bool caught_signals::is_ours(const struct ::sigaction& action) noexcept {
-  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
-}
-
-THRUM_OUT_OF_LINE void caught_signals::handle(int number) {
-  const int kept = errno;
-  known().inside.fetch_add(1, relaxed);         // relaxed: one that is not counted yet has not come
-  known().bits.fetch_or(bit(number), release);  // [cs.bits >] release: before the note is woken
-  known().note.wake();
-  known().inside.fetch_sub(1, release);  // [cs.idle >] release: the bit
-  errno = kept;
-}
-
-THRUM_OUT_OF_LINE auto caught_signals::own_handler() noexcept -> void (*)(int) {
-  return first_in_process(known().handler, &handle);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif
-
-// ---- thrum/detail/os/posix/fault.hpp ----
-//
-// Access to memory that is not there: a look at each fault before it takes its course.
-#ifndef THRUM_DETAIL_OS_POSIX_FAULT_HPP
-#define THRUM_DETAIL_OS_POSIX_FAULT_HPP
-
-#if THRUM_OS_POSIX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Called in the handler, on the thread that faulted, with the address, and where its stack pointer
-/// was.
-using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
-
-/// Has `observer` see each fault first. Then the handler that was there before, or the default
-/// action, sees it as if we were not there. Once in a process; later calls do nothing.
-void install_fault_observer(fault_observer observer) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <atomic>
-#include <cerrno>
-#include <string_view>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// The stack pointer of an interrupted thread. A template, as each processor has other members.
-template <class Context>
-const void* stack_pointer_of(const Context& context) noexcept {
-  const auto& machine = context.uc_mcontext;
-  if constexpr (requires { machine->__ss.__rsp; }) {
-    return reinterpret_cast<const void*>(machine->__ss.__rsp);  // macOS on x86-64
-  } else if constexpr (requires { machine->__ss.__sp; }) {
-    return reinterpret_cast<const void*>(machine->__ss.__sp);  // macOS on arm64
-  } else if constexpr (requires { machine.mc_rsp; }) {
-    return reinterpret_cast<const void*>(machine.mc_rsp);  // FreeBSD on x86-64
-  } else if constexpr (requires { machine.mc_gpregs; }) {
-    return reinterpret_cast<const void*>(machine.mc_gpregs.gp_sp);  // FreeBSD on arm64
-  } else if constexpr (requires { machine.sp; }) {
-    return reinterpret_cast<const void*>(machine.sp);  // aarch64
-  } else if constexpr (requires { machine.arm_sp; }) {
-    return reinterpret_cast<const void*>(machine.arm_sp);
-  } else if constexpr (requires { machine.__pc; }) {
-    return reinterpret_cast<const void*>(machine.__gregs[3]);  // loongarch64
-  } else if constexpr (requires { machine.__gregs; }) {
-    return reinterpret_cast<const void*>(machine.__gregs[2]);  // riscv64
-  } else if constexpr (requires { machine.gp_regs; }) {
-    return reinterpret_cast<const void*>(machine.gp_regs[1]);  // ppc64le
-  } else {
-    // x86-64's REG_RSP, which not every header names, and s390x's r15; i686's REG_ESP.
-    constexpr int number = sizeof(void*) == 8 ? 15 : 7;
-    return reinterpret_cast<const void*>(machine.gregs[number]);
-  }
-}
-
-struct fault_handling {
-  static constexpr std::string_view process_name = "os::fault_handling";
-  std::atomic<fault_observer> observe{nullptr};
-  /// The handlers of SIGSEGV and SIGBUS that were there before ours. Written once, before the
-  /// handler is installed.
-  struct ::sigaction earlier[2] = {};
-};
-
-inline struct ::sigaction& earlier_fault_action(int number) noexcept {
-  return process_wide<fault_handling>::get().earlier[number == SIGSEGV ? 0 : 1];
-}
-
-THRUM_NOINLINE inline void handle_fault(int number, ::siginfo_t* info, void* context) {
-  const int kept = errno;
-  // relaxed: set before the handler is installed
-  if (const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed)) {
-    observe(info->si_addr, stack_pointer_of(*static_cast<const ::ucontext_t*>(context)));
-  }
-  errno = kept;
-  const struct ::sigaction& earlier = earlier_fault_action(number);
-  if ((earlier.sa_flags & SA_SIGINFO) != 0) {
-    earlier.sa_sigaction(number, info, context);
-  } else if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) {
-    earlier.sa_handler(number);
-  } else {
-    // The instruction is tried again, faults again, and takes the default's course. A signal that a
-    // program sent is sent again.
-    ::signal(number, SIG_DFL);
-    if (info->si_code <= 0) {
-      ::raise(number);
-    }
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer observer) noexcept {
-  fault_observer none = nullptr;
-  auto& known = process_wide<fault_handling>::get().observe;
-  // relaxed: only one goes on
-  if (!known.compare_exchange_strong(none, observer, relaxed, relaxed)) {
-    return;
-  }
-  for (const int number : {SIGSEGV, SIGBUS}) {
-    ::sigaction(number, nullptr, &earlier_fault_action(number));
-    struct ::sigaction ours {};
-    ours.sa_sigaction = &handle_fault;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (earlier_fault_action(number).sa_flags & SA_NODEFER);
-    ours.sa_mask = earlier_fault_action(number).sa_mask;
-    ::sigaction(number, &ours, nullptr);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_FAULT_HPP
-
-// ---- thrum/detail/os/posix/quit_signal.hpp ----
-//
-// SIGQUIT (the terminal's control-backslash) as a request.
-#ifndef THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
-#define THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-#if THRUM_OS_POSIX
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The one listener of a process: it hears of the signal instead of what was installed before.
-/// `call` must be safe in a signal handler.
-class quit_listener {
- public:
-  using function = void (*)(void* argument) noexcept;
-
-  /// False: there is a listener already.
-  static bool open(function call, void* argument) noexcept;
-
-  /// Returns when no handler is under way any more. Does nothing for an argument that does
-  /// not listen.
-  static void close(void* argument) noexcept;
-
- private:
-  static bool is_ours(const struct ::sigaction& action) noexcept;
-
-  static void handle(int);
-
-  /// The handler of whichever shared object was the first to need one.
-  static auto own_handler() noexcept -> void (*)(int);
-
-  struct state {
-    static constexpr std::string_view process_name = "os::quit_listener";
-    std::atomic<void (*)(int)> handler{nullptr};
-    std::atomic<function> call{nullptr};
-    std::atomic<void*> argument{nullptr};
-    std::atomic<std::uint32_t> inside{0};
-    struct ::sigaction earlier = {};
-  };
-  static state& known() noexcept { return process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <cerrno>
-
-#include <sched.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexcept {
-  void* nobody = nullptr;
-  // [quit.1 <>] acq_rel: one listens.
-  if (!known().argument.compare_exchange_strong(nobody, argument, acq_rel,
-                                                // relaxed: nothing of the listener is read
-                                                relaxed)) {
-    return false;
-  }
-  known().call.store(call, release);  // [quit.2 >] release: argument, to the handler
-  struct ::sigaction found {};
-  struct ::sigaction ours {};
-  ours.sa_handler = own_handler();
-  ours.sa_flags = SA_RESTART | SA_ONSTACK;
-  sigemptyset(&ours.sa_mask);
-  ::sigaction(SIGQUIT, &ours, &found);
-  if (!is_ours(found)) {  // else what was there before us the last time still is
-    known().earlier = found;
-  }
-  return true;
-}
-
-THRUM_OUT_OF_LINE void quit_listener::close(void* argument) noexcept {
-  if (known().argument.load(relaxed) != argument) {  // relaxed: only the owner's own value matters
-    return;
-  }
-  struct ::sigaction found {};
-  // A handler that was installed over ours stays; it may call ours, which then does nothing.
-  if (::sigaction(SIGQUIT, nullptr, &found) == 0 && is_ours(found)) {
-    ::sigaction(SIGQUIT, &known().earlier, nullptr);
-  }
-  known().call.exchange(nullptr, seq_cst);  // [quit.2 =] seq_cst: before the handlers are counted
-  while (known().inside.load(seq_cst) != 0) {  // [quit.2 =] seq_cst: a handler counts, then looks
-    ::sched_yield();
-  }
-  known().argument.store(nullptr, release);  // [quit.1 >] release: the next may open
-}
-
-THRUM_OUT_OF_LINE bool quit_listener::is_ours(const struct ::sigaction& action) noexcept {
-  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == own_handler();
-}
-
-THRUM_OUT_OF_LINE void quit_listener::handle(int) {
-  const int kept = errno;
-  known().inside.fetch_add(1, seq_cst);                    // [quit.2 =] as in close
-  if (const function call = known().call.load(seq_cst)) {  // [quit.2 =] as in close
-    call(known().argument.load(relaxed));                  // relaxed: set before `call`
-  }
-  known().inside.fetch_sub(1, release);  // [quit.2 >] release: our last look
-  errno = kept;
-}
-
-THRUM_OUT_OF_LINE auto quit_listener::own_handler() noexcept -> void (*)(int) {
-  return first_in_process(known().handler, &handle);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_QUIT_SIGNAL_HPP
-
-// ---- thrum/detail/os/posix/symbol.hpp ----
-//
-// What lies at a code address: what the loader says (dladdr), and what it does not know the file of
-// code says itself, which each system has in its own form (code_image of os/code_parts.hpp). Such a
-// file is read once for each report that names it.
-#ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
-#define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
-
-#include <cstdint>
-
-#if THRUM_OS_POSIX
-
-#include <string>
-#include <string_view>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Names addresses; keeps what it has found, and the last file open that it has looked into.
-class symbolizer {
- public:
-  symbolizer();
-  ~symbolizer();
-  symbolizer(const symbolizer&) = delete;
-  symbolizer& operator=(const symbolizer&) = delete;
-
-  /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
-  const std::string& describe(const void* address);
-
-  /// Asks the system's tool for the source lines of these addresses, as far as their files have
-  /// any; line_of knows them afterwards. Starts processes and blocks the thread, for the time that
-  /// source_lines.hpp says at most. Not in a section, nor in the handler of a signal. Allocates.
-  [[gnu::cold]] void find_lines(std::vector<const void*> addresses);
-
-  /// "file:line", if find_lines has found it; else empty.
-  std::string_view line_of(const void* address) const noexcept;
-
-  /// The name of a type or function as the source has it.
-  static std::string demangled(const char* name);
-
- private:
-  struct memory;
-  memory* const memory_;
-};
-
-/// What the program exports at an address.
-struct exported_place {
-  std::string_view function;  ///< as the linker has it; empty: none
-  std::string_view file;      ///< without its folder; empty: an unknown place
-  std::uintptr_t offset = 0;
-};
-
-/// No malloc. The texts are the loader's.
-THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept;
-
-/// Copies as much of the name as there is room for that the file of the code has for an address, without
-/// exporting it; returns how much. No malloc.
-[[gnu::cold]] std::size_t copy_name_in_file(const void* address, char* to,
-                                            std::size_t room) noexcept;
-
-/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it.
-template <class Message>
-void append_address(Message& text, const void* address) noexcept {
-  const exported_place place = find_exported(address);
-  if (place.file.empty()) {
-    text.append("an unknown place");
-    return;
-  }
-  char name[400];
-  std::string_view function = place.function;
-  if (function.empty()) {
-    function = std::string_view(name, copy_name_in_file(address, name, sizeof name));
-  }
-  if (!function.empty()) {
-    text.append(function).append(" at ");
-  }
-  text.append(place.file).append("+").append_hex(place.offset);
-}
-
-/// What lies at one address.
-[[gnu::cold]] std::string describe_address(const void* address);
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <cstddef>
-#include <cstdlib>
-
-#include <cxxabi.h>
-#include <dlfcn.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-inline std::string hexadecimal(std::uintptr_t n) {
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    n /= 16;
-  } while (n != 0);
-  return digits;
-}
-
-/// What a symbolizer knows already. A table of our own: what the standard's would cost each user's
-/// compiler is more than all of this file.
-struct symbolizer::memory {
-  struct place {
-    const void* address;
-    place* next;
-    std::string text;  // empty: not looked up yet
-    std::string line;  // empty: unknown
-  };
-
-  memory() = default;
-  memory(const memory&) = delete;
-  memory& operator=(const memory&) = delete;
-  ~memory();
-
-  /// Null: not known.
-  place* find(const void* address) const noexcept;
-  /// Makes it known.
-  place& know(const void* address);
-
-  std::string look_up(const void* address);
-  /// Asks for the lines of addresses of one file. False: it took too long.
-  bool ask(const line_tool& tool, const ::Dl_info& about, const std::vector<const void*>& addresses,
-           std::int64_t deadline);
-
-  static constexpr std::size_t chains = 1024;
-  static std::size_t chain_of(const void* address) noexcept {
-    return (reinterpret_cast<std::uintptr_t>(address) >> 2) % chains;
-  }
-
-  std::string file_path;
-  base::owner<code_image> file;
-  place* known[chains] = {};
-};
-
-THRUM_OUT_OF_LINE symbolizer::memory::~memory() {
-  for (place* each : known) {
-    while (each != nullptr) {
-      place* const next = each->next;
-      delete each;
-      each = next;
-    }
-  }
-}
-
-THRUM_OUT_OF_LINE auto symbolizer::memory::find(const void* address) const noexcept -> place* {
-  place* each = known[chain_of(address)];
-  while (each != nullptr && each->address != address) {
-    each = each->next;
-  }
-  return each;
-}
-
-THRUM_OUT_OF_LINE auto symbolizer::memory::know(const void* address) -> place& {
-  if (place* const found = find(address)) {
-    return *found;
-  }
-  place*& first = known[chain_of(address)];
-  first = new place{address, first, {}, {}};
-  return *first;
-}
-
-THRUM_OUT_OF_LINE std::string symbolizer::memory::look_up(const void* address) {
-  ::Dl_info info{};
-  if (!find_object(address, info)) {
-    return "an unknown place";
-  }
-  const auto offset =
-      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-  std::string_view symbol = info.dli_sname != nullptr ? info.dli_sname : "";
-  if (symbol.empty()) {
-    if (!file || file_path != info.dli_fname) {
-      file_path = info.dli_fname;
-      file.reset(new code_image(readable_path(info.dli_fname).c_str()));
-    }
-    symbol = file->function_at(file->first_address() + offset);
-  }
-  std::string text;
-  if (!symbol.empty()) {
-    text.append(symbolizer::demangled(std::string(symbol).c_str())).append(" at ");
-  }
-  const std::string_view path(info.dli_fname);
-  const std::size_t slash = path.rfind('/');
-  text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+0x");
-  return text.append(hexadecimal(offset));
-}
-
-THRUM_OUT_OF_LINE symbolizer::symbolizer() : memory_(new memory) {}
-THRUM_OUT_OF_LINE symbolizer::~symbolizer() { delete memory_; }
-
-THRUM_OUT_OF_LINE const std::string& symbolizer::describe(const void* address) {
-  memory::place& place = memory_->know(address);
-  if (place.text.empty()) {
-    place.text = memory_->look_up(address);
-  }
-  return place.text;
-}
-
-THRUM_OUT_OF_LINE bool symbolizer::memory::ask(const line_tool& tool, const ::Dl_info& about,
-                                               const std::vector<const void*>& addresses,
-                                               std::int64_t deadline) {
-  const std::string path = readable_path(about.dli_fname);
-  const code_image code(path.c_str());
-  if (!code.has_lines()) {
-    return true;
-  }
-  constexpr std::size_t most = 2'000;  // the words of a program are limited
-  std::vector<std::uintptr_t> offsets;
-  for (std::size_t i = 0; i != addresses.size() && i != most; ++i) {
-    offsets.push_back(code.first_address() + reinterpret_cast<std::uintptr_t>(addresses[i]) -
-                      reinterpret_cast<std::uintptr_t>(about.dli_fbase));
-  }
-  bool late = false;
-  const std::vector<std::string> found = ask_for_lines(tool, path, offsets, deadline, late);
-  for (std::size_t i = 0; i != offsets.size(); ++i) {
-    if (!found[i].empty()) {
-      know(addresses[i]).line = found[i];
-    }
-  }
-  return !late;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void symbolizer::find_lines(std::vector<const void*> addresses) {
-  if (THRUM_ASAN || THRUM_TSAN ||  // which follow a thread, not one in two processes
-      !wants_source_lines.get()) {
-    return;
-  }
-  const line_tool tool = find_line_tool();
-  if (tool.path.empty()) {
-    return;
-  }
-  std::qsort(addresses.data(), addresses.size(), sizeof addresses[0],
-             [](const void* a, const void* b) {
-               const void* const one = *static_cast<const void* const*>(a);
-               const void* const other = *static_cast<const void* const*>(b);
-               return one < other ? -1 : one == other ? 0 : 1;
-             });
-  const std::int64_t deadline = now() + source_lines_patience_ns.get();
-  std::vector<const void*> of_file;  // what lies in one file lies together
-  ::Dl_info about{};
-  bool in_time = true;
-  for (std::size_t i = 0; i <= addresses.size() && in_time; ++i) {
-    ::Dl_info info{};
-    const bool is_end = i == addresses.size();
-    if (!is_end &&
-        ((i != 0 && addresses[i] == addresses[i - 1]) || !find_object(addresses[i], info))) {
-      continue;
-    }
-    if (!of_file.empty() && (is_end || info.dli_fbase != about.dli_fbase)) {
-      in_time = memory_->ask(tool, about, of_file, deadline);
-      of_file.clear();
-    }
-    if (!is_end) {
-      about = info;
-      of_file.push_back(addresses[i]);
-    }
-  }
-  if (!in_time) {
-    wants_source_lines.set(false);
-  }
-}
-
-THRUM_OUT_OF_LINE std::string_view symbolizer::line_of(const void* address) const noexcept {
-  const memory::place* const place = memory_->find(address);
-  return place != nullptr ? std::string_view(place->line) : std::string_view();
-}
-
-THRUM_OUT_OF_LINE std::string symbolizer::demangled(const char* name) {
-  int status = 0;
-  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  const std::string result = status == 0 ? text : name;
-  std::free(text);
-  return result;  // NOLINT(performance-no-automatic-move)
-}
-
-THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept {
-  ::Dl_info info{};
-  if (!find_object(address, info)) {
-    return {};
-  }
-  const std::string_view path(info.dli_fname);
-  const std::size_t slash = path.rfind('/');
-  return {
-      info.dli_sname != nullptr ? info.dli_sname : "",
-      slash == path.npos ? path : path.substr(slash + 1),
-      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase)};
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE std::size_t copy_name_in_file(const void* address, char* to,
-                                                           std::size_t room) noexcept {
-  ::Dl_info info{};
-  if (!find_object(address, info)) {
-    return 0;
-  }
-  // The loader knows the program by the name that it was started with.
-  const code_image file(::access(info.dli_fname, R_OK) == 0 ? info.dli_fname : "/proc/self/exe");
-  const std::string_view name =
-      file.function_at(file.first_address() + reinterpret_cast<std::uintptr_t>(address) -
-                       reinterpret_cast<std::uintptr_t>(info.dli_fbase));
-  return name.copy(to, room);
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
-  return symbolizer().describe(address);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
-
-#endif
-
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/elf/unwind_table.hpp ----
-//
-// What the compiler has written down about each place in the code: how its caller's registers are
-// found. Tables of call-frame information, as ELF files carry them for exceptions.
-//
-// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
-// been interrupted or stands still: it takes locks that may be held there, and it believes what it
-// reads from the stack. So here is a reader that takes no lock, calls nothing but
-// _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
-// is no such call it knows the files that the process began with.
-//
-// Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-#if THRUM_OS_ELF
-
-// ---- thrum/detail/os/unwind_entry.hpp ----
-//
-// Call-frame information as all systems that have it write it down, and its reader: how the registers
-// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
-//
-// Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code in memory.
-struct code_file {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
-};
-
-/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
-class byte_reader {
- public:
-  constexpr byte_reader() noexcept = default;
-  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
-
-  std::uintptr_t at() const noexcept { return at_; }
-  std::uintptr_t end() const noexcept { return end_; }
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return failed_ || at_ >= end_; }
-
-  template <class T>
-  T read() noexcept {
-    T value{};
-    if (end_ < at_ || end_ - at_ < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  void skip(std::uint64_t bytes) noexcept;
-
-  std::uint64_t unsigned_number() noexcept;
-
-  std::int64_t signed_number() noexcept;
-
-  /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
-
- private:
-  std::uintptr_t at_ = 0;
-  std::uintptr_t end_ = 0;
-  bool failed_ = false;
-};
-
-/// What is written down about one function.
-struct unwind_entry {
-  byte_reader common;  // instructions that it shares with others
-  byte_reader own;     // its own, behind those
-  std::uintptr_t begin = 0;
-  std::uint64_t code_unit = 1;
-  std::int64_t data_unit = 1;
-  std::uint64_t return_column = 0;
-  std::uint8_t pointer_form = 0;
-  bool has_details = false;
-  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
-
-  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
-  /// the entry is not moved.
-  static constexpr std::size_t room_bytes = 160;
-  std::uint8_t room[room_bytes];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE void byte_reader::skip(std::uint64_t bytes) noexcept {
-  if (end_ < at_ || end_ - at_ < bytes) {
-    failed_ = true;
-    return;
-  }
-  at_ += base::convert<std::uintptr_t>(bytes);
-}
-
-THRUM_OUT_OF_LINE std::uint64_t byte_reader::unsigned_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      return value;
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::int64_t byte_reader::signed_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      const unsigned bits = shift + 7;
-      const bool negative = (byte & 0x40U) != 0 && bits < 64;
-      return static_cast<std::int64_t>(negative ? value | (~std::uint64_t{0} << bits) : value);
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is_length) noexcept {
-  const std::uintptr_t here = at_;
-  std::uint64_t value = 0;
-  switch (form & 0x0FU) {
-    // NOLINTNEXTLINE(bugprone-branch-clone): a word has as many bits as the processor says
-    case 0x00: value = read<std::uintptr_t>(); break;
-    case 0x04:
-    case 0x0C: value = read<std::uint64_t>(); break;
-    case 0x01: value = unsigned_number(); break;
-    case 0x02: value = read<std::uint16_t>(); break;
-    case 0x03: value = read<std::uint32_t>(); break;
-    case 0x09: value = static_cast<std::uint64_t>(signed_number()); break;
-    case 0x0A: value = static_cast<std::uint64_t>(std::int64_t{read<std::int16_t>()}); break;
-    case 0x0B: value = static_cast<std::uint64_t>(std::int64_t{read<std::int32_t>()}); break;
-    default: failed_ = true; return 0;
-  }
-  const auto word = base::convert<std::uintptr_t>(value);
-  if (is_length) {
-    return word;
-  }
-  switch (form & 0x70U) {
-    case 0x00: return word;
-    case 0x10: return here + word;  // relative to where it stands
-    default: failed_ = true; return 0;
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#include <link.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The files that the process began with, as far as there is room; they stay. For C libraries that
-/// cannot be asked in a handler: with those, what is loaded later is not walked through.
-struct first_code_files {
-  static constexpr std::size_t capacity = 128;
-  code_file files[capacity];
-  base::one_writer<std::size_t> size{0};
-  base::hint<bool> begun{false};
-
-  /// Once, early. Takes the lock of the loader.
-  void remember() noexcept;
-
-  bool find(std::uintptr_t address, code_file& found) const noexcept;
-
- private:
-  void add(const ::dl_phdr_info& info) noexcept;
-};
-
-inline constinit first_code_files code_files_at_start;
-
-/// Before the first walk, outside of handlers.
-THRUM_OUT_OF_LINE void prepare_walks() noexcept;
-
-/// The file that holds an address; false if none is known to. For handlers, too.
-THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
-
-/// What is written down about the function that holds an address; false if nothing is.
-THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
-                                         unwind_entry& entry) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <dlfcn.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE void first_code_files::remember() noexcept {
-  if (begun.swap(true)) {
-    return;
-  }
-  ::dl_iterate_phdr(
-      [](::dl_phdr_info* info, std::size_t, void* own) noexcept {
-        static_cast<first_code_files*>(own)->add(*info);
-        return 0;
-      },
-      this);
-}
-
-THRUM_OUT_OF_LINE bool first_code_files::find(std::uintptr_t address,
-                                              code_file& found) const noexcept {
-  const std::size_t n = size.load(acquire);  // [code.files <] acquire: the entries
-  for (std::size_t i = 0; i != n; ++i) {
-    if (address >= files[i].low && address < files[i].high) {
-      found = files[i];
-      return true;
-    }
-  }
-  return false;
-}
-
-THRUM_OUT_OF_LINE void first_code_files::add(const ::dl_phdr_info& info) noexcept {
-  const std::size_t n = size.get();
-  if (n == capacity) {
-    return;
-  }
-  code_file file{~std::uintptr_t{0}, 0, 0};
-  for (std::size_t i = 0; i != info.dlpi_phnum; ++i) {
-    const auto& part = info.dlpi_phdr[i];
-    const std::uintptr_t at = info.dlpi_addr + part.p_vaddr;
-    if (part.p_type == PT_LOAD) {
-      file.low = at < file.low ? at : file.low;
-      file.high = at + part.p_memsz > file.high ? at + part.p_memsz : file.high;
-    } else if (part.p_type == PT_GNU_EH_FRAME && !THRUM_HAS_ARM_UNWINDER) {  // lld makes one there
-      file.index = at;
-    }
-  }
-  files[n] = file;
-  size.store(n + 1, release);  // [code.files >] release: the entry
-}
-
-THRUM_OUT_OF_LINE void prepare_walks() noexcept {
-#ifndef DLFO_EH_SEGMENT_TYPE
-  code_files_at_start.remember();
-#endif
-}
-
-THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept {
-#ifdef DLFO_EH_SEGMENT_TYPE
-  ::dl_find_object object{};
-  if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0) {
-    return false;
-  }
-  found.low = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
-  found.high = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
-  // 32-bit Arm has other tables.
-  found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
-                    ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
-                    : 0;
-  // If a file has room between its parts, as lld links for aarch64, the call reports the part with
-  // the code alone. Linkers put the tables before it, behind their index.
-  if (found.index != 0 && found.index < found.low) {
-    found.low = found.index;
-  }
-  return true;
-#else
-  return code_files_at_start.find(address, found);
-#endif
-}
-
-/// The part that functions share, at an address. False: in a form that is not known here.
-inline bool read_common_part(const code_file& file, std::uintptr_t at,
-                             unwind_entry& entry) noexcept {
-  if (at < file.low || at >= file.high) {
-    return false;
-  }
-  byte_reader in(at, file.high);
-  const auto bytes = in.read<std::uint32_t>();
-  byte_reader part(in.at(), in.at() + bytes);
-  if (bytes == 0 || bytes == 0xFFFF'FFFF || bytes > file.high - in.at() ||
-      part.read<std::uint32_t>() != 0) {
-    return false;
-  }
-  const auto version = part.read<std::uint8_t>();
-  if (version != 1 && version != 3) {
-    return false;
-  }
-  char words[8] = {};
-  std::size_t n = 0;
-  for (char c = '\0'; (c = part.read<char>()) != '\0';) {
-    if (n == sizeof words - 1) {
-      return false;
-    }
-    words[n++] = c;
-  }
-  entry.code_unit = part.unsigned_number();
-  entry.data_unit = part.signed_number();
-  entry.return_column = version == 1 ? part.read<std::uint8_t>() : part.unsigned_number();
-  entry.has_details = words[0] == 'z';
-  if (entry.has_details) {
-    const std::uint64_t more = part.unsigned_number();
-    byte_reader details = part;
-    part.skip(more);
-    for (std::size_t i = 1; i != n; ++i) {
-      switch (words[i]) {
-        case 'R': entry.pointer_form = details.read<std::uint8_t>(); break;
-        case 'P': {
-          const auto form = details.read<std::uint8_t>();
-          details.pointer(form & 0x0FU, true);
-          break;
-        }
-        case 'L': details.read<std::uint8_t>(); break;
-        case 'S': entry.is_signal = true; break;
-        case 'B':
-        case 'G': break;  // how aarch64 signs and tags
-        default: return false;
-      }
-    }
-    if (details.failed()) {
-      return false;
-    }
-  } else if (n != 0) {
-    return false;
-  }
-  entry.common = part;
-  return !part.failed();
-}
-
-THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
-                                         unwind_entry& entry) noexcept {
-  constexpr std::uint8_t absent = 0xFF;
-  constexpr std::uint8_t relative_pairs = 0x3B;  // what all linkers write
-  if (file.index < file.low || file.index >= file.high) {
-    return false;
-  }
-  byte_reader in(file.index, file.high);
-  const auto version = in.read<std::uint8_t>();
-  const auto frame_form = in.read<std::uint8_t>();
-  const auto count_form = in.read<std::uint8_t>();
-  const auto table_form = in.read<std::uint8_t>();
-  if (version != 1 || frame_form == absent || count_form == absent ||
-      table_form != relative_pairs) {
-    return false;
-  }
-  in.pointer(frame_form & 0x0FU, true);
-  const std::uint64_t count = in.pointer(count_form, true);
-  struct pair {
-    std::int32_t begin;
-    std::int32_t entry;
-  };
-  if (in.failed() || count == 0 || count > (file.high - in.at()) / sizeof(pair)) {
-    return false;
-  }
-  const auto pair_at = [&](std::uint64_t i) {
-    const auto distance = base::convert<std::uintptr_t>(i * sizeof(pair));
-    return byte_reader(in.at() + distance, file.high).read<pair>();
-  };
-  const auto absolute = [&](std::int32_t offset) {
-    return file.index + static_cast<std::uintptr_t>(std::intptr_t{offset});
-  };
-  std::uint64_t first = 0;  // the last that does not begin behind the address
-  for (std::uint64_t behind = count; behind - first > 1;) {
-    const std::uint64_t middle = first + (behind - first) / 2;
-    (absolute(pair_at(middle).begin) <= address ? first : behind) = middle;
-  }
-  const std::uintptr_t at = absolute(pair_at(first).entry);
-  if (at < file.low || at >= file.high) {
-    return false;
-  }
-  byte_reader head(at, file.high);
-  const auto bytes = head.read<std::uint32_t>();
-  if (bytes == 0 || bytes == 0xFFFF'FFFF || bytes > file.high - head.at()) {
-    return false;
-  }
-  byte_reader part(head.at(), head.at() + bytes);
-  const std::uintptr_t here = part.at();
-  const auto back = part.read<std::uint32_t>();
-  if (back == 0 || !read_common_part(file, here - back, entry)) {
-    return false;
-  }
-  entry.begin = part.pointer(entry.pointer_form);
-  const std::uint64_t size = part.pointer(entry.pointer_form, true);
-  if (entry.has_details) {
-    part.skip(part.unsigned_number());  // what handlers of exceptions want to know
-  }
-  entry.own = part;
-  return !part.failed() && address >= entry.begin && address - entry.begin < size;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-// ---- thrum/detail/os/linux/processors.hpp ----
-//
-// How many processors the program may use on Linux: the affinity mask, then the quota of its
-// control groups, which cgroup.hpp reads.
-#ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-
-#if THRUM_OS_LINUX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Processors in the affinity mask of the calling thread, at least 1.
-unsigned affinity_processors() noexcept;
-
-/// Processors that the program may use: the affinity mask of the calling thread, or the quota of
-/// its control groups rounded up where that is less; at least 1. Reads files: for the start of a
-/// scheduler.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <bit>
-#include <cstddef>
-#include <string_view>
-
-#include <fcntl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Reads a file from its beginning until the buffer is full; the number of bytes, or -1.
-inline std::ptrdiff_t read_small_file(std::string_view path, char* buffer,
-                                      std::size_t size) noexcept {
-  file_path name(path);
-  name.append(std::string_view("\0", 1));
-  const int fd = ::open(name.view().data(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return -1;
-  }
-  std::size_t length = 0;
-  while (length < size) {
-    const ssize_t got = ::read(fd, buffer + length, size - length);
-    if (got <= 0) {
-      break;
-    }
-    length += static_cast<std::size_t>(got);
-  }
-  ::close(fd);
-  return static_cast<std::ptrdiff_t>(length);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned affinity_processors() noexcept {
-  constexpr std::size_t mask_words = 128;  // 8,192 processors: the kernel's largest NR_CPUS
-  unsigned long mask[mask_words] = {};
-  const long bytes = ::syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
-  unsigned count = 0;
-  for (std::size_t i = 0; bytes > 0 && i < mask_words; ++i) {
-    count += static_cast<unsigned>(std::popcount(mask[i]));
-  }
-  return count == 0 ? 1 : count;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
-  constexpr std::size_t text_size = std::size_t{1} << 20;  // mountinfo of a busy container host
-  unsigned quota = 0;
-  if (char* const texts = static_cast<char*>(map(2 * text_size)); texts != nullptr) {
-    const std::ptrdiff_t cgroup = read_small_file("/proc/self/cgroup", texts, text_size);
-    const std::ptrdiff_t mounts =
-        read_small_file("/proc/self/mountinfo", texts + text_size, text_size);
-    if (cgroup > 0 && mounts > 0) {
-      quota = cgroup_quota({texts, static_cast<std::size_t>(cgroup)},
-                           {texts + text_size, static_cast<std::size_t>(mounts)}, read_small_file);
-    }
-    unmap(texts, 2 * text_size);
-  }
-  return tighter_limit(affinity_processors(), quota);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/darwin/processors.hpp ----
-//
-// How many processors the program may use on macOS, which has neither masks nor quotas.
-#ifndef THRUM_DETAIL_OS_DARWIN_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_DARWIN_PROCESSORS_HPP
-
-#if THRUM_OS_MACOS
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Those that are switched on; at least 1.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
 THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
   const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
   return count < 1 ? 1 : static_cast<unsigned>(count);
 }
+#elif THRUM_OS_FREEBSD
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  ::cpuset_t mask;
+  CPU_ZERO(&mask);
+  long count = 0;
+  // Refused where the kernel has more processors than the mask of these headers.
+  if (::cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_TID, -1, sizeof mask, &mask) == 0) {
+    count = CPU_COUNT(&mask);
+  } else {
+    count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  }
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+#endif
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_PROCESSORS_HPP
-
-// ---- thrum/detail/os/darwin/unwind_table.hpp ----
-//
-// How the caller of a function is found on macOS: by the chain of frame pointers.
-//
-// The tables of exceptions are in a compact form of Apple's there, which says nothing of prologues
-// and epilogues, and which only the unwinder reads. But all code of the system keeps a frame pointer:
-// on arm64 the convention wants it, on x86-64 compilers do it by default. So one rule, written as
-// call-frame information, holds for all functions: the caller's frame pointer and the return address
-// lie where the frame pointer points. If a function was interrupted before it made its frame, or
-// after it gave it up, its caller is left out.
-//
-// The loader reports each image that it adds, so all addresses of code are known. Images that are
-// taken away again stay known.
-//
-// Source: the rules for frame pointers in Apple's guide to writing code for its processors; the DWARF
-// 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
-
-#if THRUM_OS_MACOS
-
-// ---- thrum/detail/os/unwind_entry.hpp ----
-//
-// Call-frame information as all systems that have it write it down, and its reader: how the registers
-// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
-//
-// Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code in memory.
-struct code_file {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
-};
-
-/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
-class byte_reader {
- public:
-  constexpr byte_reader() noexcept = default;
-  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
-
-  std::uintptr_t at() const noexcept { return at_; }
-  std::uintptr_t end() const noexcept { return end_; }
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return failed_ || at_ >= end_; }
-
-  template <class T>
-  T read() noexcept {
-    T value{};
-    if (end_ < at_ || end_ - at_ < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  void skip(std::uint64_t bytes) noexcept;
-
-  std::uint64_t unsigned_number() noexcept;
-
-  std::int64_t signed_number() noexcept;
-
-  /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
-
- private:
-  std::uintptr_t at_ = 0;
-  std::uintptr_t end_ = 0;
-  bool failed_ = false;
-};
-
-/// What is written down about one function.
-struct unwind_entry {
-  byte_reader common;  // instructions that it shares with others
-  byte_reader own;     // its own, behind those
-  std::uintptr_t begin = 0;
-  std::uint64_t code_unit = 1;
-  std::int64_t data_unit = 1;
-  std::uint64_t return_column = 0;
-  std::uint8_t pointer_form = 0;
-  bool has_details = false;
-  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
-
-  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
-  /// the entry is not moved.
-  static constexpr std::size_t room_bytes = 160;
-  std::uint8_t room[room_bytes];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE void byte_reader::skip(std::uint64_t bytes) noexcept {
-  if (end_ < at_ || end_ - at_ < bytes) {
-    failed_ = true;
-    return;
-  }
-  at_ += base::convert<std::uintptr_t>(bytes);
-}
-
-THRUM_OUT_OF_LINE std::uint64_t byte_reader::unsigned_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      return value;
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::int64_t byte_reader::signed_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      const unsigned bits = shift + 7;
-      const bool negative = (byte & 0x40U) != 0 && bits < 64;
-      return static_cast<std::int64_t>(negative ? value | (~std::uint64_t{0} << bits) : value);
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is_length) noexcept {
-  const std::uintptr_t here = at_;
-  std::uint64_t value = 0;
-  switch (form & 0x0FU) {
-    // NOLINTNEXTLINE(bugprone-branch-clone): a word has as many bits as the processor says
-    case 0x00: value = read<std::uintptr_t>(); break;
-    case 0x04:
-    case 0x0C: value = read<std::uint64_t>(); break;
-    case 0x01: value = unsigned_number(); break;
-    case 0x02: value = read<std::uint16_t>(); break;
-    case 0x03: value = read<std::uint32_t>(); break;
-    case 0x09: value = static_cast<std::uint64_t>(signed_number()); break;
-    case 0x0A: value = static_cast<std::uint64_t>(std::int64_t{read<std::int16_t>()}); break;
-    case 0x0B: value = static_cast<std::uint64_t>(std::int64_t{read<std::int32_t>()}); break;
-    default: failed_ = true; return 0;
-  }
-  const auto word = base::convert<std::uintptr_t>(value);
-  if (is_length) {
-    return word;
-  }
-  switch (form & 0x70U) {
-    case 0x00: return word;
-    case 0x10: return here + word;  // relative to where it stands
-    default: failed_ = true; return 0;
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The images of the process, as far as there is room. Handlers read it without a lock.
-struct code_images {
-  static constexpr std::size_t capacity = 1024;
-  code_file files[capacity];
-  base::one_writer<std::size_t> size{0};
-  base::hint<bool> begun{false};
-
-  bool find(std::uintptr_t address, code_file& found) const noexcept;
-  /// The loader calls it, one at a time.
-  void add(std::uintptr_t low, std::uintptr_t high) noexcept;
-};
-
-inline constinit code_images known_code_images;
-
-/// Before the first walk, outside of handlers. Takes the lock of the loader.
-void prepare_walks() noexcept;
-
-/// The image that holds an address; false if none is known to. For handlers, too.
-bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
-
-/// The rule, which is the same for all functions.
-bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
+// ---- thrum/detail/os/darwin/unwind_table.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
 
 #include <mach-o/dyld.h>
 #include <mach-o/loader.h>
@@ -53941,548 +53830,8 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/elf/unwind_table.hpp ----
-//
-// What the compiler has written down about each place in the code: how its caller's registers are
-// found. Tables of call-frame information, as ELF files carry them for exceptions.
-//
-// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
-// been interrupted or stands still: it takes locks that may be held there, and it believes what it
-// reads from the stack. So here is a reader that takes no lock, calls nothing but
-// _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
-// is no such call it knows the files that the process began with.
-//
-// Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-#if THRUM_OS_ELF
-
-// ---- thrum/detail/os/unwind_entry.hpp ----
-//
-// Call-frame information as all systems that have it write it down, and its reader: how the registers
-// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
-//
-// Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code in memory.
-struct code_file {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
-};
-
-/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
-class byte_reader {
- public:
-  constexpr byte_reader() noexcept = default;
-  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
-
-  std::uintptr_t at() const noexcept { return at_; }
-  std::uintptr_t end() const noexcept { return end_; }
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return failed_ || at_ >= end_; }
-
-  template <class T>
-  T read() noexcept {
-    T value{};
-    if (end_ < at_ || end_ - at_ < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  void skip(std::uint64_t bytes) noexcept;
-
-  std::uint64_t unsigned_number() noexcept;
-
-  std::int64_t signed_number() noexcept;
-
-  /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
-
- private:
-  std::uintptr_t at_ = 0;
-  std::uintptr_t end_ = 0;
-  bool failed_ = false;
-};
-
-/// What is written down about one function.
-struct unwind_entry {
-  byte_reader common;  // instructions that it shares with others
-  byte_reader own;     // its own, behind those
-  std::uintptr_t begin = 0;
-  std::uint64_t code_unit = 1;
-  std::int64_t data_unit = 1;
-  std::uint64_t return_column = 0;
-  std::uint8_t pointer_form = 0;
-  bool has_details = false;
-  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
-
-  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
-  /// the entry is not moved.
-  static constexpr std::size_t room_bytes = 160;
-  std::uint8_t room[room_bytes];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE void byte_reader::skip(std::uint64_t bytes) noexcept {
-  if (end_ < at_ || end_ - at_ < bytes) {
-    failed_ = true;
-    return;
-  }
-  at_ += base::convert<std::uintptr_t>(bytes);
-}
-
-THRUM_OUT_OF_LINE std::uint64_t byte_reader::unsigned_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      return value;
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::int64_t byte_reader::signed_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      const unsigned bits = shift + 7;
-      const bool negative = (byte & 0x40U) != 0 && bits < 64;
-      return static_cast<std::int64_t>(negative ? value | (~std::uint64_t{0} << bits) : value);
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is_length) noexcept {
-  const std::uintptr_t here = at_;
-  std::uint64_t value = 0;
-  switch (form & 0x0FU) {
-    // NOLINTNEXTLINE(bugprone-branch-clone): a word has as many bits as the processor says
-    case 0x00: value = read<std::uintptr_t>(); break;
-    case 0x04:
-    case 0x0C: value = read<std::uint64_t>(); break;
-    case 0x01: value = unsigned_number(); break;
-    case 0x02: value = read<std::uint16_t>(); break;
-    case 0x03: value = read<std::uint32_t>(); break;
-    case 0x09: value = static_cast<std::uint64_t>(signed_number()); break;
-    case 0x0A: value = static_cast<std::uint64_t>(std::int64_t{read<std::int16_t>()}); break;
-    case 0x0B: value = static_cast<std::uint64_t>(std::int64_t{read<std::int32_t>()}); break;
-    default: failed_ = true; return 0;
-  }
-  const auto word = base::convert<std::uintptr_t>(value);
-  if (is_length) {
-    return word;
-  }
-  switch (form & 0x70U) {
-    case 0x00: return word;
-    case 0x10: return here + word;  // relative to where it stands
-    default: failed_ = true; return 0;
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#include <link.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The files that the process began with, as far as there is room; they stay. For C libraries that
-/// cannot be asked in a handler: with those, what is loaded later is not walked through.
-struct first_code_files {
-  static constexpr std::size_t capacity = 128;
-  code_file files[capacity];
-  base::one_writer<std::size_t> size{0};
-  base::hint<bool> begun{false};
-
-  /// Once, early. Takes the lock of the loader.
-  void remember() noexcept;
-
-  bool find(std::uintptr_t address, code_file& found) const noexcept;
-
- private:
-  void add(const ::dl_phdr_info& info) noexcept;
-};
-
-inline constinit first_code_files code_files_at_start;
-
-/// Before the first walk, outside of handlers.
-THRUM_OUT_OF_LINE void prepare_walks() noexcept;
-
-/// The file that holds an address; false if none is known to. For handlers, too.
-THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
-
-/// What is written down about the function that holds an address; false if nothing is.
-THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
-                                         unwind_entry& entry) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <dlfcn.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE void first_code_files::remember() noexcept {
-  if (begun.swap(true)) {
-    return;
-  }
-  ::dl_iterate_phdr(
-      [](::dl_phdr_info* info, std::size_t, void* own) noexcept {
-        static_cast<first_code_files*>(own)->add(*info);
-        return 0;
-      },
-      this);
-}
-
-THRUM_OUT_OF_LINE bool first_code_files::find(std::uintptr_t address,
-                                              code_file& found) const noexcept {
-  const std::size_t n = size.load(acquire);  // [code.files <] acquire: the entries
-  for (std::size_t i = 0; i != n; ++i) {
-    if (address >= files[i].low && address < files[i].high) {
-      found = files[i];
-      return true;
-    }
-  }
-  return false;
-}
-
-THRUM_OUT_OF_LINE void first_code_files::add(const ::dl_phdr_info& info) noexcept {
-  const std::size_t n = size.get();
-  if (n == capacity) {
-    return;
-  }
-  code_file file{~std::uintptr_t{0}, 0, 0};
-  for (std::size_t i = 0; i != info.dlpi_phnum; ++i) {
-    const auto& part = info.dlpi_phdr[i];
-    const std::uintptr_t at = info.dlpi_addr + part.p_vaddr;
-    if (part.p_type == PT_LOAD) {
-      file.low = at < file.low ? at : file.low;
-      file.high = at + part.p_memsz > file.high ? at + part.p_memsz : file.high;
-    } else if (part.p_type == PT_GNU_EH_FRAME && !THRUM_HAS_ARM_UNWINDER) {  // lld makes one there
-      file.index = at;
-    }
-  }
-  files[n] = file;
-  size.store(n + 1, release);  // [code.files >] release: the entry
-}
-
-THRUM_OUT_OF_LINE void prepare_walks() noexcept {
-#ifndef DLFO_EH_SEGMENT_TYPE
-  code_files_at_start.remember();
-#endif
-}
-
-THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept {
-#ifdef DLFO_EH_SEGMENT_TYPE
-  ::dl_find_object object{};
-  if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0) {
-    return false;
-  }
-  found.low = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
-  found.high = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
-  // 32-bit Arm has other tables.
-  found.index = DLFO_EH_SEGMENT_TYPE == PT_GNU_EH_FRAME
-                    ? reinterpret_cast<std::uintptr_t>(object.dlfo_eh_frame)
-                    : 0;
-  // If a file has room between its parts, as lld links for aarch64, the call reports the part with
-  // the code alone. Linkers put the tables before it, behind their index.
-  if (found.index != 0 && found.index < found.low) {
-    found.low = found.index;
-  }
-  return true;
-#else
-  return code_files_at_start.find(address, found);
-#endif
-}
-
-/// The part that functions share, at an address. False: in a form that is not known here.
-inline bool read_common_part(const code_file& file, std::uintptr_t at,
-                             unwind_entry& entry) noexcept {
-  if (at < file.low || at >= file.high) {
-    return false;
-  }
-  byte_reader in(at, file.high);
-  const auto bytes = in.read<std::uint32_t>();
-  byte_reader part(in.at(), in.at() + bytes);
-  if (bytes == 0 || bytes == 0xFFFF'FFFF || bytes > file.high - in.at() ||
-      part.read<std::uint32_t>() != 0) {
-    return false;
-  }
-  const auto version = part.read<std::uint8_t>();
-  if (version != 1 && version != 3) {
-    return false;
-  }
-  char words[8] = {};
-  std::size_t n = 0;
-  for (char c = '\0'; (c = part.read<char>()) != '\0';) {
-    if (n == sizeof words - 1) {
-      return false;
-    }
-    words[n++] = c;
-  }
-  entry.code_unit = part.unsigned_number();
-  entry.data_unit = part.signed_number();
-  entry.return_column = version == 1 ? part.read<std::uint8_t>() : part.unsigned_number();
-  entry.has_details = words[0] == 'z';
-  if (entry.has_details) {
-    const std::uint64_t more = part.unsigned_number();
-    byte_reader details = part;
-    part.skip(more);
-    for (std::size_t i = 1; i != n; ++i) {
-      switch (words[i]) {
-        case 'R': entry.pointer_form = details.read<std::uint8_t>(); break;
-        case 'P': {
-          const auto form = details.read<std::uint8_t>();
-          details.pointer(form & 0x0FU, true);
-          break;
-        }
-        case 'L': details.read<std::uint8_t>(); break;
-        case 'S': entry.is_signal = true; break;
-        case 'B':
-        case 'G': break;  // how aarch64 signs and tags
-        default: return false;
-      }
-    }
-    if (details.failed()) {
-      return false;
-    }
-  } else if (n != 0) {
-    return false;
-  }
-  entry.common = part;
-  return !part.failed();
-}
-
-THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
-                                         unwind_entry& entry) noexcept {
-  constexpr std::uint8_t absent = 0xFF;
-  constexpr std::uint8_t relative_pairs = 0x3B;  // what all linkers write
-  if (file.index < file.low || file.index >= file.high) {
-    return false;
-  }
-  byte_reader in(file.index, file.high);
-  const auto version = in.read<std::uint8_t>();
-  const auto frame_form = in.read<std::uint8_t>();
-  const auto count_form = in.read<std::uint8_t>();
-  const auto table_form = in.read<std::uint8_t>();
-  if (version != 1 || frame_form == absent || count_form == absent ||
-      table_form != relative_pairs) {
-    return false;
-  }
-  in.pointer(frame_form & 0x0FU, true);
-  const std::uint64_t count = in.pointer(count_form, true);
-  struct pair {
-    std::int32_t begin;
-    std::int32_t entry;
-  };
-  if (in.failed() || count == 0 || count > (file.high - in.at()) / sizeof(pair)) {
-    return false;
-  }
-  const auto pair_at = [&](std::uint64_t i) {
-    const auto distance = base::convert<std::uintptr_t>(i * sizeof(pair));
-    return byte_reader(in.at() + distance, file.high).read<pair>();
-  };
-  const auto absolute = [&](std::int32_t offset) {
-    return file.index + static_cast<std::uintptr_t>(std::intptr_t{offset});
-  };
-  std::uint64_t first = 0;  // the last that does not begin behind the address
-  for (std::uint64_t behind = count; behind - first > 1;) {
-    const std::uint64_t middle = first + (behind - first) / 2;
-    (absolute(pair_at(middle).begin) <= address ? first : behind) = middle;
-  }
-  const std::uintptr_t at = absolute(pair_at(first).entry);
-  if (at < file.low || at >= file.high) {
-    return false;
-  }
-  byte_reader head(at, file.high);
-  const auto bytes = head.read<std::uint32_t>();
-  if (bytes == 0 || bytes == 0xFFFF'FFFF || bytes > file.high - head.at()) {
-    return false;
-  }
-  byte_reader part(head.at(), head.at() + bytes);
-  const std::uintptr_t here = part.at();
-  const auto back = part.read<std::uint32_t>();
-  if (back == 0 || !read_common_part(file, here - back, entry)) {
-    return false;
-  }
-  entry.begin = part.pointer(entry.pointer_form);
-  const std::uint64_t size = part.pointer(entry.pointer_form, true);
-  if (entry.has_details) {
-    part.skip(part.unsigned_number());  // what handlers of exceptions want to know
-  }
-  entry.own = part;
-  return !part.failed() && address >= entry.begin && address - entry.begin < size;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-// ---- thrum/detail/os/freebsd/processors.hpp ----
-//
-// How many processors the program may use on FreeBSD: those of the calling thread's mask, which cpuset(1)
-// and jails set. Limits of CPU time (rctl) are not looked at: they need not be compiled into a kernel.
-#ifndef THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
-
-#if THRUM_OS_FREEBSD
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// At least 1.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-#include <sys/param.h>
-
-#include <sys/cpuset.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
-  ::cpuset_t mask;
-  CPU_ZERO(&mask);
-  long count = 0;
-  // Refused where the kernel has more processors than the mask of these headers.
-  if (::cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_TID, -1, sizeof mask, &mask) == 0) {
-    count = CPU_COUNT(&mask);
-  } else {
-    count = ::sysconf(_SC_NPROCESSORS_ONLN);
-  }
-  return count < 1 ? 1 : static_cast<unsigned>(count);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_PROCESSORS_HPP
-
-#elif THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/caught_signals.hpp ----
-//
-// Signals that are caught to be looked at later.
-//
-// There are three: SIGINT and SIGBREAK, keys of the console; and SIGTERM, which stands for the end of
-// the console, of the session or of the system. The system calls a handler on a thread of its own, and
-// ends the process when the handler for one of those ends returns: so it does not return. A program
-// raises them itself by the C library's raise(), on its own thread. Ours sets the signal's bit and wakes
-// a note; a thread that sleeps on the note takes the bits.
-#ifndef THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
-#define THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// There is one in the process. One thread at a time installs and removes.
-class caught_signals {
- public:
-  static constexpr int last = 64;
-
-  static constexpr std::uint64_t bit(int number) noexcept {
-    return std::uint64_t{1} << (number - 1);
-  }
-
-  /// Whether an instruction raises it.
-  static constexpr bool is_raised_by_code(int number) noexcept {
-    return number == SIGSEGV || number == SIGFPE || number == SIGILL;
-  }
-
-  /// The signal is ours from now on. 0, or `invalid` for one that cannot be caught.
-  static io_result install(int number) noexcept;
-
-  static void remove(int number) noexcept;
-
-  /// Returns when all handlers have ended that ran when it was called.
-  static void wait_for_handlers() noexcept;
-
-  /// Sleeps until a signal is caught or wake() is called; for ns nanoseconds at most, if that is
-  /// not negative. One thread.
-  static void sleep(std::int64_t ns) noexcept;
-
-  /// The signals that came since the last time. A sleep after it may find nothing new.
-  static std::uint64_t take() noexcept;
-
-  /// Ends the sleep, or the next one. From any thread.
-  static void wake() noexcept { known().note.wake(); }
-
-  /// Nothing to do: no thread of ours is interrupted.
-  static void leave_to_other_threads() noexcept {}
-
- private:
-  using c_handler = void (*)(int);
-
-  /// Notes the signal if it is wanted, and returns whether it is.
-  static bool note_signal(int number, bool is_raised) noexcept;
-  static void handle_raised(int number) noexcept;
-  static int __stdcall handle_event(unsigned long event) noexcept;
-
-  struct state {
-    static constexpr std::string_view process_name = "os::caught_signals";
-    std::atomic<std::uint64_t> wanted{0};
-    std::atomic<std::uint64_t> bits{0};
-    std::atomic<std::uint32_t> inside{0};
-    std::atomic<bool> is_ending{false};  // a handler of the console will not return
-    os::note note;
-    c_handler earlier[last + 1] = {};
-    int(__stdcall* console_handler)(unsigned long) noexcept = nullptr;  // installed
-  };
-  static state& known() noexcept { return process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
+// ---- thrum/detail/os/windows/caught_signals.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -54580,182 +53929,6 @@ THRUM_OUT_OF_LINE int __stdcall caught_signals::handle_event(unsigned long event
   return is_ours ? TRUE : FALSE;
 }
 
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_CAUGHT_SIGNALS_HPP
-
-// ---- thrum/detail/os/windows/fault.hpp ----
-//
-// Access to memory that is not there, and stacks that are used up: a look at each fault before it takes
-// its course.
-//
-// The handler runs on the stack of the thread that faulted. Of a stack that is used up the system keeps
-// some pages for it.
-#ifndef THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
-#define THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
-
-#if THRUM_OS_WINDOWS
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Called in the handler, on the thread that faulted, with the address, and where its stack pointer
-/// was. A stack that is used up was left at its lower end.
-using fault_observer = void (*)(const void* address, const void* stack_pointer) noexcept;
-
-/// Has `observer` see each fault before all other exception handlers. Once in a process; later calls
-/// do nothing.
-void install_fault_observer(fault_observer observer) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-struct fault_handling {
-  static constexpr std::string_view process_name = "os::fault_handling";
-  std::atomic<fault_observer> observe{nullptr};
-};
-
-/// The lowest address that the stack of the calling thread may ever have.
-inline std::uintptr_t end_of_own_stack() noexcept {
-  constexpr std::uint32_t low_in_block = 0x1478;
-  return reinterpret_cast<std::uintptr_t>(load_thread_word(low_in_block));
-}
-
-THRUM_NOINLINE inline ::LONG __stdcall handle_fault(::EXCEPTION_POINTERS* about) {
-  const ::EXCEPTION_RECORD& record = *about->ExceptionRecord;
-  // relaxed: set before the handler is installed
-  const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed);
-  const auto* const sp = reinterpret_cast<const void*>(stack_pointer_of(*about->ContextRecord));
-  if (record.ExceptionCode == EXCEPTION_STACK_OVERFLOW) {
-    observe(reinterpret_cast<const void*>(end_of_own_stack() - 1), sp);
-  } else if (record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION && record.NumberParameters >= 2) {
-    observe(reinterpret_cast<const void*>(record.ExceptionInformation[1]), sp);
-  }
-  return EXCEPTION_CONTINUE_SEARCH;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer observer) noexcept {
-  fault_observer none = nullptr;
-  auto& known = process_wide<fault_handling>::get().observe;
-  // relaxed: only one goes on
-  if (known.compare_exchange_strong(none, observer, relaxed, relaxed)) {
-    constexpr ::ULONG before_others = 1;
-    ::AddVectoredExceptionHandler(before_others, &handle_fault);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
-
-// ---- thrum/detail/os/windows/processors.hpp ----
-//
-// How many processors this process may use.
-#ifndef THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
-
-#if THRUM_OS_WINDOWS
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Those of the process's mask, fewer where a job has a hard limit of CPU time; at least 1.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <bit>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
-  ::DWORD_PTR own = 0;
-  ::DWORD_PTR all = 0;
-  const unsigned active = ::GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
-  ::GetProcessAffinityMask(::GetCurrentProcess(), &own, &all);
-  // The mask is of one group, or zero for a process that has threads in several.
-  unsigned count = static_cast<unsigned>(std::popcount(std::uint64_t{own}));
-  if (own == 0 || (own == all && ::GetActiveProcessorGroupCount() > 1)) {
-    count = active;
-  }
-  ::JOBOBJECT_CPU_RATE_CONTROL_INFORMATION limit{};
-  constexpr ::DWORD hard =
-      JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
-  if (::QueryInformationJobObject(nullptr, JobObjectCpuRateControlInformation, &limit, sizeof limit,
-                                  nullptr) != 0 &&
-      (limit.ControlFlags & hard) == hard) {
-    constexpr unsigned all_cpus = 10'000;  // the rate's hundredths of a percent
-    const unsigned whole = (limit.CpuRate * active + all_cpus - 1) / all_cpus;
-    count = whole < count ? whole : count;
-  }
-  return count == 0 ? 1 : count;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
-
-// ---- thrum/detail/os/windows/quit_signal.hpp ----
-//
-// The console's control-break as a request.
-#ifndef THRUM_DETAIL_OS_WINDOWS_QUIT_SIGNAL_HPP
-#define THRUM_DETAIL_OS_WINDOWS_QUIT_SIGNAL_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The one listener of a process: it hears of the key instead of what was told before. The system
-/// calls it on a thread of its own.
-class quit_listener {
- public:
-  using function = void (*)(void* argument) noexcept;
-
-  /// False: there is a listener already.
-  static bool open(function call, void* argument) noexcept;
-
-  /// Returns when no call is under way any more. Does nothing for an argument that does not listen.
-  static void close(void* argument) noexcept;
-
- private:
-  static int __stdcall handle(unsigned long event) noexcept;
-
-  struct state {
-    static constexpr std::string_view process_name = "os::quit_listener";
-    std::atomic<function> call{nullptr};
-    std::atomic<void*> argument{nullptr};
-    std::atomic<std::uint32_t> inside{0};
-    int(__stdcall* console_handler)(unsigned long) noexcept = nullptr;  // of the one that listens
-  };
-  static state& known() noexcept { return process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
 using namespace base::orders;
 
 THRUM_OUT_OF_LINE bool quit_listener::open(function call, void* argument) noexcept {
@@ -54798,116 +53971,150 @@ THRUM_OUT_OF_LINE int __stdcall quit_listener::handle(unsigned long event) noexc
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
+
 #endif
 
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_QUIT_SIGNAL_HPP
+// ---- thrum/detail/os/windows/fault.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_FAULT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
-// ---- thrum/detail/os/windows/source_lines.hpp ----
-//
-// Lines of the source, which no tool of the system tells.
-#ifndef THRUM_DETAIL_OS_WINDOWS_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_WINDOWS_SOURCE_LINES_HPP
-
-#if THRUM_OS_WINDOWS
-
+#include <atomic>
 #include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Whether reports are to name lines. Nothing reads it here.
-inline constinit base::hint<bool> wants_source_lines{false};
-
-/// How long one report may wait for all of its lines.
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_SOURCE_LINES_HPP
-
-// ---- thrum/detail/os/windows/symbol.hpp ----
-//
-// What lies at a code address, on Windows.
-//
-// A program exports no names. Those of all functions stand in a table of its file, unless it was
-// stripped: mingw's linkers write the symbol table of COFF object files, which the loader does not
-// bring into memory. So that is read, once for each file that a report names.
-//
-// Source: the PE format as Microsoft documents it, "COFF Symbol Table".
-#ifndef THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
-#define THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Names addresses; keeps what it has found, and the files that it has looked into.
-class symbolizer {
- public:
-  symbolizer();
-  ~symbolizer();
-  symbolizer(const symbolizer&) = delete;
-  symbolizer& operator=(const symbolizer&) = delete;
+using namespace base::orders;
 
-  /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
-  const std::string& describe(const void* address);
-
-  /// Does nothing: there is no tool to ask.
-  void find_lines(const std::vector<const void*>&) noexcept {}
-
-  /// Empty.
-  std::string_view line_of(const void*) const noexcept { return {}; }
-
-  /// The name of a type or function as the source has it.
-  static std::string demangled(const char* name);
-
- private:
-  struct memory;
-  memory* const memory_;
+struct fault_handling {
+  static constexpr std::string_view process_name = "os::fault_handling";
+  std::atomic<fault_observer> observe{nullptr};
+  std::atomic<bool> has_filter{false};
+  base::set_once<::LPTOP_LEVEL_EXCEPTION_FILTER> earlier{nullptr};
 };
 
-/// What the program exports at an address.
-struct exported_place {
-  static constexpr std::size_t longest_path = 260;
-
-  std::string_view function;  ///< as the linker has it; empty: none
-  std::string_view file;      ///< without its folder, in `path`; empty: an unknown place
-  std::uint64_t offset = 0;
-  char path[longest_path];
-};
-
-/// No malloc.
-void find_exported(const void* address, exported_place& found) noexcept;
-
-/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it,
-/// and only if the program exports it.
-template <class Message>
-void append_address(Message& text, const void* address) noexcept {
-  exported_place place;
-  find_exported(address, place);
-  if (place.file.empty()) {
-    text.append("an unknown place");
-    return;
-  }
-  if (!place.function.empty()) {
-    text.append(place.function).append(" at ");
-  }
-  text.append(place.file).append("+").append_hex(place.offset);
+inline const ::_CONTEXT& fault_machine(const fault& what) noexcept {
+  return *static_cast<const ::CONTEXT*>(what.context);
 }
 
-/// What lies at one address.
-[[gnu::cold]] std::string describe_address(const void* address);
+/// The name of an exception by which programs crash; null: it is another one.
+constexpr const char* name_of_fault(::DWORD code) noexcept {
+  switch (code) {
+    case EXCEPTION_ACCESS_VIOLATION: return "ACCESS_VIOLATION";
+    case EXCEPTION_IN_PAGE_ERROR: return "IN_PAGE_ERROR";
+    case EXCEPTION_STACK_OVERFLOW: return "STACK_OVERFLOW";
+    case EXCEPTION_ILLEGAL_INSTRUCTION: return "ILLEGAL_INSTRUCTION";
+    case EXCEPTION_PRIV_INSTRUCTION: return "PRIV_INSTRUCTION";
+    case EXCEPTION_INT_DIVIDE_BY_ZERO: return "INT_DIVIDE_BY_ZERO";
+    case EXCEPTION_INT_OVERFLOW: return "INT_OVERFLOW";
+    case EXCEPTION_FLT_DIVIDE_BY_ZERO: return "FLT_DIVIDE_BY_ZERO";
+    case EXCEPTION_FLT_INVALID_OPERATION: return "FLT_INVALID_OPERATION";
+    case EXCEPTION_DATATYPE_MISALIGNMENT: return "DATATYPE_MISALIGNMENT";
+    default: return nullptr;
+  }
+}
+
+/// What is known of it.
+inline fault fault_of(const ::EXCEPTION_POINTERS& about) noexcept {
+  const ::EXCEPTION_RECORD& record = *about.ExceptionRecord;
+  fault what;
+  what.name = name_of_fault(record.ExceptionCode);
+  what.is_memory =
+      record.ExceptionCode == EXCEPTION_ACCESS_VIOLATION && record.NumberParameters >= 2;
+  what.has_address = true;
+  what.address = what.is_memory ? reinterpret_cast<const void*>(record.ExceptionInformation[1])
+                                : record.ExceptionAddress;
+  what.stack_pointer = reinterpret_cast<const void*>(stack_pointer_of(*about.ContextRecord));
+  what.context = about.ContextRecord;
+  return what;
+}
+
+/// The lowest address that the stack of the calling thread may ever have.
+inline std::uintptr_t end_of_own_stack() noexcept {
+  constexpr std::uint32_t low_in_block = 0x1478;
+  return reinterpret_cast<std::uintptr_t>(load_thread_word(low_in_block));
+}
+
+THRUM_NOINLINE inline ::LONG __stdcall handle_fault(::EXCEPTION_POINTERS* about) {
+  // relaxed: set before the handler is installed
+  const fault_observer observe = process_wide<fault_handling>::get().observe.load(relaxed);
+  fault what = fault_of(*about);
+  if (about->ExceptionRecord->ExceptionCode == EXCEPTION_STACK_OVERFLOW) {
+    what.is_memory = true;
+    what.address = reinterpret_cast<const void*>(end_of_own_stack() - 1);
+  }
+  if (what.is_memory) {
+    observe(what);
+  }
+  return EXCEPTION_CONTINUE_SEARCH;
+}
+
+/// No frame has handled the exception.
+THRUM_NOINLINE inline ::LONG __stdcall filter_fault(::EXCEPTION_POINTERS* about) {
+  fault what = fault_of(*about);
+  what.is_last = true;
+  // A used-up stack has no room for a report.
+  if (what.name != nullptr && about->ExceptionRecord->ExceptionCode != EXCEPTION_STACK_OVERFLOW) {
+    // relaxed: set before the filter is installed
+    process_wide<fault_handling>::get().observe.load(relaxed)(what);
+  }
+  const auto earlier = process_wide<fault_handling>::get().earlier.get();
+  return earlier != nullptr ? earlier(about) : EXCEPTION_CONTINUE_SEARCH;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer observer,
+                                                             fault_kinds kinds) noexcept {
+  fault_observer none = nullptr;
+  auto& known = process_wide<fault_handling>::get();
+  // relaxed: only one goes on
+  if (known.observe.compare_exchange_strong(none, observer, relaxed, relaxed)) {
+    constexpr ::ULONG before_others = 1;
+    ::AddVectoredExceptionHandler(before_others, &handle_fault);
+  }
+  // relaxed: only one goes on
+  if (kinds == fault_kinds::all && !known.has_filter.exchange(true, relaxed)) {
+    known.earlier.set(::SetUnhandledExceptionFilter(&filter_fault));
+  }
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
+#endif
 
-#if THRUM_BODIES
+// ---- thrum/detail/os/windows/processors.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <bit>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  ::DWORD_PTR own = 0;
+  ::DWORD_PTR all = 0;
+  const unsigned active = ::GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+  ::GetProcessAffinityMask(::GetCurrentProcess(), &own, &all);
+  // The mask is of one group, or zero for a process that has threads in several.
+  unsigned count = static_cast<unsigned>(std::popcount(std::uint64_t{own}));
+  if (own == 0 || (own == all && ::GetActiveProcessorGroupCount() > 1)) {
+    count = active;
+  }
+  ::JOBOBJECT_CPU_RATE_CONTROL_INFORMATION limit{};
+  constexpr ::DWORD hard =
+      JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
+  if (::QueryInformationJobObject(nullptr, JobObjectCpuRateControlInformation, &limit, sizeof limit,
+                                  nullptr) != 0 &&
+      (limit.ControlFlags & hard) == hard) {
+    constexpr unsigned all_cpus = 10'000;  // the rate's hundredths of a percent
+    const unsigned whole = (limit.CpuRate * active + all_cpus - 1) / all_cpus;
+    count = whole < count ? whole : count;
+  }
+  return count == 0 ? 1 : count;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/symbol.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 // ---- thrum/detail/os/windows/code_image.hpp ----
 //
 // The files of code in memory, as the loader has put them there: without a lock, for handlers, too.
@@ -55235,195 +54442,8 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_SYMBOL_HPP
-
-// ---- thrum/detail/os/windows/unwind_table.hpp ----
-//
-// How the caller's registers are found at a place in the code: the tables that the system unwinds by,
-// told in the words of DWARF's call-frame information, which the walk along a stack understands
-// (sched/freeze/frame_walk.hpp).
-//
-// A function's entry lists what its prologue does, each step with the place behind it. At a place in the
-// body all of that has been done, and the rules follow: where the frame lies from a register on, and
-// where below it the registers do. In an epilogue, where some of it has been undone, they are wrong; the
-// walk checks each step, and says less then.
-//
-// The unwinder of the system may not be called where a thread stands still: it may take locks, and
-// believes what it reads from the stack. This takes no lock and reads the image alone.
-#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
-
-#if THRUM_OS_WINDOWS
-
-// ---- thrum/detail/os/unwind_entry.hpp ----
-//
-// Call-frame information as all systems that have it write it down, and its reader: how the registers
-// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
-//
-// Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code in memory.
-struct code_file {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
-};
-
-/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
-class byte_reader {
- public:
-  constexpr byte_reader() noexcept = default;
-  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
-
-  std::uintptr_t at() const noexcept { return at_; }
-  std::uintptr_t end() const noexcept { return end_; }
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return failed_ || at_ >= end_; }
-
-  template <class T>
-  T read() noexcept {
-    T value{};
-    if (end_ < at_ || end_ - at_ < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  void skip(std::uint64_t bytes) noexcept;
-
-  std::uint64_t unsigned_number() noexcept;
-
-  std::int64_t signed_number() noexcept;
-
-  /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
-
- private:
-  std::uintptr_t at_ = 0;
-  std::uintptr_t end_ = 0;
-  bool failed_ = false;
-};
-
-/// What is written down about one function.
-struct unwind_entry {
-  byte_reader common;  // instructions that it shares with others
-  byte_reader own;     // its own, behind those
-  std::uintptr_t begin = 0;
-  std::uint64_t code_unit = 1;
-  std::int64_t data_unit = 1;
-  std::uint64_t return_column = 0;
-  std::uint8_t pointer_form = 0;
-  bool has_details = false;
-  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
-
-  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
-  /// the entry is not moved.
-  static constexpr std::size_t room_bytes = 160;
-  std::uint8_t room[room_bytes];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE void byte_reader::skip(std::uint64_t bytes) noexcept {
-  if (end_ < at_ || end_ - at_ < bytes) {
-    failed_ = true;
-    return;
-  }
-  at_ += base::convert<std::uintptr_t>(bytes);
-}
-
-THRUM_OUT_OF_LINE std::uint64_t byte_reader::unsigned_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      return value;
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::int64_t byte_reader::signed_number() noexcept {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64; shift += 7) {
-    const auto byte = read<std::uint8_t>();
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      const unsigned bits = shift + 7;
-      const bool negative = (byte & 0x40U) != 0 && bits < 64;
-      return static_cast<std::int64_t>(negative ? value | (~std::uint64_t{0} << bits) : value);
-    }
-  }
-  failed_ = true;
-  return 0;
-}
-
-THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is_length) noexcept {
-  const std::uintptr_t here = at_;
-  std::uint64_t value = 0;
-  switch (form & 0x0FU) {
-    // NOLINTNEXTLINE(bugprone-branch-clone): a word has as many bits as the processor says
-    case 0x00: value = read<std::uintptr_t>(); break;
-    case 0x04:
-    case 0x0C: value = read<std::uint64_t>(); break;
-    case 0x01: value = unsigned_number(); break;
-    case 0x02: value = read<std::uint16_t>(); break;
-    case 0x03: value = read<std::uint32_t>(); break;
-    case 0x09: value = static_cast<std::uint64_t>(signed_number()); break;
-    case 0x0A: value = static_cast<std::uint64_t>(std::int64_t{read<std::int16_t>()}); break;
-    case 0x0B: value = static_cast<std::uint64_t>(std::int64_t{read<std::int32_t>()}); break;
-    default: failed_ = true; return 0;
-  }
-  const auto word = base::convert<std::uintptr_t>(value);
-  if (is_length) {
-    return word;
-  }
-  switch (form & 0x70U) {
-    case 0x00: return word;
-    case 0x10: return here + word;  // relative to where it stands
-    default: failed_ = true; return 0;
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Nothing to do: images can be asked for at any time.
-inline void prepare_walks() noexcept {}
-
-/// The file that holds an address; false if none is known to. For handlers, too.
-bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
-
-/// What is written down about the function that holds an address; false if nothing is.
-bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
+// ---- thrum/detail/os/windows/unwind_table.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 // ---- thrum/detail/os/windows/unwind_table_aarch64.hpp ----
 //
 // What os/windows/unwind_table.hpp declares, without the tables of aarch64: the calling convention wants each
@@ -55730,12 +54750,317 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP
+// ---- thrum/detail/netpoll/epoll_system.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+THRUM_OUT_OF_LINE int epoll_system::make_poller() noexcept {
+  return ::epoll_create1(EPOLL_CLOEXEC);
+}
+
+THRUM_OUT_OF_LINE int epoll_system::make_alarm() noexcept {
+  return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+THRUM_OUT_OF_LINE int epoll_system::control(int own, int what, int fd,
+                                            ::epoll_event& event) noexcept {
+  return ::epoll_ctl(own, what, fd, &event);
+}
+
+THRUM_OUT_OF_LINE void epoll_system::close(int fd) noexcept { ::close(fd); }
+
+THRUM_OUT_OF_LINE void epoll_system::yield() noexcept { os::yield_thread(); }
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void epoll_system::sound_alarm(int fd) noexcept {
+  const std::uint64_t one = 1;
+  const int saved = errno;
+  [[maybe_unused]] const auto written = ::write(fd, &one, sizeof one);
+  errno = saved;
+}
+
+THRUM_OUT_OF_LINE void epoll_system::silence_alarm(int fd) noexcept {
+  std::uint64_t count;
+  [[maybe_unused]] const auto n = ::read(fd, &count, sizeof count);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* found, int most,
+                                                        std::int64_t delay_ns) noexcept {
+  int n;
+  if (delay_ns > 0 && has_pwait2.get()) {
+    constexpr std::int64_t second = 1'000'000'000;
+    const struct {  // the call's own words, which the C library's type need not have
+      std::int64_t seconds, nanoseconds;
+    } limit{delay_ns / second, delay_ns % second};
+    n = static_cast<int>(
+        ::syscall(number_of_pwait2, fd, found, most, &limit, nullptr, std::size_t{0}));
+    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {  // EPERM: older containers
+      return n < 0 ? 0 : n;
+    }
+    has_pwait2.set(false);
+  }
+  constexpr std::int64_t ms = 1'000'000;
+  const std::int64_t rounded = delay_ns > 0 ? (delay_ns + ms - 1) / ms : delay_ns;
+  n = ::epoll_wait(fd, found, most, rounded < INT_MAX ? static_cast<int>(rounded) : INT_MAX);
+  return n < 0 ? 0 : n;
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-#endif  // THRUM_DETAIL_OS_OS_HPP
+// ---- thrum/detail/netpoll/epoll.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_EPOLL_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+using namespace base::orders;
+
+template <class System>
+void basic_epoll<System>::close() noexcept {
+  for (descriptor* const each : {&own_, &others_, &alarm_}) {
+    if (const int fd = *each; fd >= 0) {
+      System::close(fd);
+      *each = -1;
+    }
+  }
+  active_.store(false, relaxed);  // relaxed: no thread is inside
+}
+
+template <class System>
+int basic_epoll<System>::add(os::handle fd, std::uint64_t tag) noexcept {
+  if (const int error = activate(); error != 0) {
+    return error;
+  }
+  ::epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
+  event.data.u64 = tag;
+  descriptors_.add();
+  if (System::control(own_, EPOLL_CTL_ADD, fd, event) != 0) {
+    const int error = -errno;
+    descriptors_.take();
+    return error;
+  }
+  return 0;
+}
+
+template <class System>
+void basic_epoll<System>::remove(os::handle fd) noexcept {
+  ::epoll_event ignored{};  // before Linux 2.6.9 it must not be null
+  System::control(own_, EPOLL_CTL_DEL, fd, ignored);
+  descriptors_.take();
+}
+
+template <class System>
+int basic_epoll<System>::arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  if (!active_.load(acquire)) {  // [ep.wake <] acquire: others_
+    return os::not_armed;
+  }
+  ::epoll_event event = once(tag, what);
+  return System::control(others_, EPOLL_CTL_MOD, fd, event) == 0 ? 0 : -errno;
+}
+
+template <class System>
+int basic_epoll<System>::arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  if (const int error = activate(); error != 0) {
+    return error;
+  }
+  if (!armed_once_.swap(true)) {
+    descriptors_.add();
+  }
+  ::epoll_event event = once(tag, what);
+  return System::control(others_, EPOLL_CTL_ADD, fd, event) == 0 ? 0 : -errno;
+}
+
+template <class System>
+void basic_epoll<System>::poll(std::int64_t delay_ns, sink& to) noexcept {
+  if (!active_.load(seq_cst)) {  // [ep.wake =] seq_cst: P1
+    sleep_without_descriptors(delay_ns);
+    return;
+  }
+  const bool waits = delay_ns != 0;
+  // [ep.wake =] seq_cst: P2
+  if (waits && woken_.load(seq_cst) && woken_.exchange(false, seq_cst)) {  // [ep.wake =] too
+    delay_ns = 0;
+  }
+  ::epoll_event found[at_once];
+  const int n = System::wait(own_, found, at_once, delay_ns);
+  for (int i = 0; i < n && to.announce != nullptr; ++i) {
+    to.announce(found[i].data.u64);
+  }
+  for (int i = 0; i < n; ++i) {
+    if (found[i].data.u64 == alarm_tag) {
+      if (waits) {
+        silence_alarm();
+      }
+    } else if (found[i].data.u64 == others_tag) {
+      poll_others(to);
+    } else {
+      to.deliver(to, found[i].data.u64, translate(found[i].events));
+    }
+  }
+}
+
+template <class System>
+void basic_epoll<System>::wake() noexcept {
+  if (woken_.exchange(true, seq_cst)) {  // [ep.wake =] seq_cst: W1
+    return;
+  }
+  if (active_.load(seq_cst)) {  // [ep.wake =] seq_cst: W2
+    System::sound_alarm(alarm_);
+  } else {
+    note_.wake();
+  }
+}
+
+template <class System>
+::epoll_event basic_epoll<System>::once(std::uint64_t tag, std::uint32_t what) noexcept {
+  ::epoll_event event{};
+  event.events = EPOLLONESHOT;
+  event.events |= (what & readable) != 0 ? static_cast<std::uint32_t>(EPOLLIN) : 0U;
+  event.events |= (what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U;
+  event.data.u64 = tag;
+  return event;
+}
+
+template <class System>
+std::uint32_t basic_epoll<System>::translate(std::uint32_t from) noexcept {
+  std::uint32_t what = 0;
+  if ((from & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    what |= readable;
+  }
+  if ((from & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+    what |= writable;
+  }
+  if ((from & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    what |= unusual;
+  }
+  return what;
+}
+
+template <class System>
+void basic_epoll<System>::silence_alarm() noexcept {
+  System::silence_alarm(alarm_);
+  woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: sees what the waker did
+}
+
+template <class System>
+void basic_epoll<System>::poll_others(sink& to) noexcept {
+  ::epoll_event found[at_once];
+  for (int n = at_once; n == at_once;) {
+    n = System::wait(others_, found, at_once, 0);
+    for (int i = 0; i < n; ++i) {
+      to.deliver(to, found[i].data.u64, translate(found[i].events));
+    }
+  }
+}
+
+template <class System>
+void basic_epoll<System>::sleep_without_descriptors(std::int64_t delay_ns) noexcept {
+  if (delay_ns == 0) {
+    return;
+  }
+  if (!woken_.load(seq_cst)) {  // [ep.wake =] seq_cst: P2
+    if (delay_ns < 0) {
+      note_.sleep();
+    } else if (!note_.sleep_for(delay_ns)) {
+      return;
+    }
+  }
+  note_.clear_while_woken();
+  woken_.exchange(false, seq_cst);  // [ep.wake =] seq_cst: P2, sees what the waker did
+}
+
+template <class System>
+int basic_epoll<System>::activate() noexcept {
+  return active_.load(acquire) ? 0 : activate_slow();  // [ep.wake <] acquire: own_ and the others
+}
+
+template <class System>
+int basic_epoll<System>::activate_slow() noexcept {
+  while (opening_.exchange(true, acquire)) {  // [ep.open <] acquire: as a lock
+    System::yield();
+  }
+  int error = 0;
+  if (!active_.load(relaxed)) {  // relaxed: under the lock
+    error = make();
+    if (error == 0) {
+      active_.exchange(true, seq_cst);  // [ep.wake =] seq_cst: A1
+      note_.wake();                     // A2
+    }
+  }
+  opening_.store(false, release);  // [ep.open >] release: as a lock
+  return error;
+}
+
+template <class System>
+int basic_epoll<System>::make() noexcept {
+  ::epoll_event alarm{};
+  alarm.events = EPOLLIN;
+  alarm.data.u64 = alarm_tag;
+  ::epoll_event nested{};
+  nested.events = EPOLLIN;
+  nested.data.u64 = others_tag;
+  own_ = System::make_poller();
+  others_ = System::make_poller();
+  alarm_ = System::make_alarm();
+  if (own_ < 0 || others_ < 0 || alarm_ < 0 ||
+      System::control(own_, EPOLL_CTL_ADD, alarm_, alarm) != 0 ||
+      System::control(own_, EPOLL_CTL_ADD, others_, nested) != 0) {
+    const int error = -errno;
+    close();
+    return error;
+  }
+  return 0;
+}
+
+#if THRUM_SEPARATE && THRUM_BODIES
+template class basic_epoll<epoll_system>;
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+#endif
+
+// ---- thrum/detail/netpoll/linux_poller.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_LINUX_POLLER_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+THRUM_COLD THRUM_OUT_OF_LINE bool linux_poller::open_other() noexcept {
+  // relaxed: the functions that it leads to are there from the beginning
+  const poller_maker make = make_other.load(base::orders::relaxed);
+  if (make == nullptr) {
+    static constinit std::atomic<bool> said{false};
+    if (!said.exchange(true, base::orders::relaxed)) {  // relaxed: publishes no data
+      base::write_error(
+          "thrum: the poller io_uring is not part of this program, so epoll is used; "
+          "include <thrum/io_uring.hpp> in one of its source files\n");
+    }
+    return false;
+  }
+  other_.reset(make());
+  return other_ && other_->open() == 0;
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+#endif
+
+// ---- thrum/detail/sched/queue/timer_heap.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_HPP) && THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/sched/queue/timer_heap_order.hpp ----
+//
+// timer_heap's bodies that keep the entries in order: entries are put in, taken out and sifted, in
+// an array of pages that grows.
+#ifndef THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_ORDER_HPP
+#define THRUM_DETAIL_SCHED_QUEUE_TIMER_HEAP_ORDER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -55997,14 +55322,15 @@ typename timer_heap<Traits>::timer* timer_heap<Traits>::take_due(std::int64_t no
 }
 
 template <class Traits>
-std::size_t timer_heap<Traits>::run_due(std::int64_t now) noexcept {
+std::size_t timer_heap<Traits>::run_due(std::int64_t now, std::size_t most) noexcept {
   std::size_t ran = 0;
-  while (earliest() <= now) {
+  while (ran < most && earliest() <= now) {
+    const std::size_t wanted = most - ran < batch ? most - ran : batch;
     timer* due[batch];
     std::size_t n = 0;
     {
       scoped guard(lock_);
-      while (n < batch && (due[n] = take_due(now)) != nullptr) {
+      while (n < wanted && (due[n] = take_due(now)) != nullptr) {
         ++n;
       }
       runners_.fetch_add(1, relaxed);  // relaxed: published by the lock
@@ -56278,7 +55604,7 @@ THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
   m.call_since = traits::now();
   const bool is_long =
       (g.flags & g_call_flags) != 0 ? (g.flags & g_long_calls) != 0 : p.first_calls_are_long.get();
-  if (!is_long || (p.queue.empty() && scheduler.global.empty()) ||
+  if (!is_long || (!p.has_queued() && scheduler.global.empty()) ||
       scheduler.exit_of_process.has_begun()) {
     return false;
   }
@@ -56288,6 +55614,7 @@ THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
   scheduler.release_p(m);
   scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler.hand_offs.add();
+  trace_detail::happens_to(scheduler, trace_detail::event_kind::handed_off, p.id, g.id);
   scheduler.hand_off(p);
   return true;
 }
@@ -56309,6 +55636,7 @@ THRUM_COLD inline void note_call(machine& m) noexcept {
 /// The running goroutine is about to block its thread. Called inside.
 inline void enter_syscall(machine& m) noexcept {
   processor& p = *m.p;
+  trace_detail::happens(m, trace_detail::event_kind::call_began);
   if ((m.g->flags & g_short_calls) == 0 && hand_over_for_call(m)) [[unlikely]] {
     return;
   }
@@ -56340,10 +55668,19 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     set_call_flags(*m.g, 0);  // the next one is measured
   }
   processor* p;
+  processor* held = nullptr;
   {
     scoped guard(scheduler.idle.lock());
     scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     p = scheduler.idle.take_p_locked();
+    if (p == nullptr) [[likely]] {
+      held = scheduler.ms.release_locked();
+    }
+  }
+  if (held != nullptr) [[unlikely]] {
+    // This thread is the one that the P has waited for. Others have waited longer than this goroutine.
+    scheduler.acquire_p(m, *held);
+    return yield_slow(m);
   }
   if (p != nullptr) {
     scheduler.acquire_p(m, *p);
@@ -56362,7 +55699,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
       bool ran = false;
       run_timers(m, other, ran);
       // A P that only ever went from one call to the next would keep the others waiting.
-      return other.queue.empty() && scheduler.global.empty() ? m : yield_slow(m);
+      return !other.has_queued() && scheduler.global.empty() ? m : yield_slow(m);
     }
   }
   scheduler.monitor.note_return(traits::least_run_ns);
@@ -56378,6 +55715,7 @@ inline machine& exit_syscall(machine& m) noexcept {
   // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
   // that counts as blocked.
   machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
+  trace_detail::happens(here, trace_detail::event_kind::call_ended);
   g.status.set(g_status::running);
   if (is_in_background(g)) [[unlikely]] {
     show_priority(*here.p, g);  // others may have had this P
@@ -56453,6 +55791,191 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_system(const std::error_code& error,
 }}}  // namespace thrum::THRUM_ABI::base
 #endif
 
+// ---- thrum/detail/sched/run/stop_relay.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_RUN_STOP_RELAY_HPP) && THRUM_BODIES
+
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+struct thread_stop_relay {
+  static inline constinit THRUM_THREAD_LOCAL os::thread_word<stop_relay*> value = nullptr;
+};
+
+// Not inlined: the address of a thread's variable must not outlive a switch of the goroutine.
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE stop_relay* current_stop_relay(const section& here) noexcept {
+  if (const goroutine* const g = here.g()) {
+    return g->stop;
+  }
+  return thread_stop_relay::value;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE stop_relay* exchange_stop_relay(const section& here,
+                                                                 stop_relay* by) noexcept {
+  if (goroutine* const g = here.g()) {
+    return std::exchange(g->stop, by);
+  }
+  stop_relay* const before = thread_stop_relay::value;
+  thread_stop_relay::value = by;
+  return before;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+#endif
+
+// ---- thrum/detail/sched/fork/fork.hpp: bodies ----
+#if defined(THRUM_DETAIL_SCHED_FORK_FORK_HPP) && THRUM_BODIES
+
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE forker::forker(const section& /*open*/) noexcept
+    : deque(current_m()->p->forks, current_m()->g->size_class),
+      g(*current_m()->g),
+      scheduler(*g.scheduler) {
+  deque.home().add(deque);
+  g.forks = this;
+  if constexpr (!THRUM_EXCEPTIONS) {
+    ++g.uncancellable;
+  }
+}
+
+THRUM_OUT_OF_LINE forker::~forker() {
+  const section here;
+  deque.home().remove(deque);
+  g.forks = nullptr;
+  if constexpr (!THRUM_EXCEPTIONS) {
+    --g.uncancellable;
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void call_for_help(forker& own) noexcept {
+  // A goroutine that forks on and on may ask again after some microseconds.
+  constexpr std::uint32_t patience = 1024;
+  const machine& m = *current_m();
+  // relaxed: a P that is taken after this is left by an M that sees the half
+  if (m.p == nullptr || m.retake.load(relaxed) == retake_state::taken) [[unlikely]] {
+    // Our wait leaves no P that would look at the half.
+    traits::fence(seq_cst);  // [mon.sleep =] the half before the look whether the monitor sleeps
+    own.scheduler.monitor.wake_if_all_idle();
+  }
+  if (own.scheduler.idle.spinning() != 0) {
+    return;
+  }
+  if (!own.deque.home().spend_credit() && ++own.unheard % patience != 0) {
+    return;
+  }
+  const section here;
+  own.scheduler.wake_processor();
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void list_again(forker& own) noexcept {
+  const section here;
+  own.deque.home().list_again(own.deque);
+}
+
+THRUM_OUT_OF_LINE void begin_stolen(forked& half, forker* thief) noexcept {
+  ::new (static_cast<void*>(&half.stolen)) stolen_half;
+  if (thief != nullptr) {
+    show_thief(half, *thief);
+  }
+}
+
+THRUM_OUT_OF_LINE void show_thief(forked& half, forker& thief) noexcept {
+  half.stolen.thief = &thief;
+  // [fk.thief >] release: `thief`; sees: steal_back
+  half.stolen.list.store(&thief.deque.home(), release);
+}
+
+/// Says that a stolen half is done.
+inline void finish(forked& half) noexcept {
+  const section here;
+  stolen_half& stolen = half.stolen;
+  stolen.lock.lock();
+  stolen.done.set(true);
+  wait_point* const joiner = stolen.joiner;
+  if (joiner != nullptr) {
+    settle(*joiner, wake_cause::notified);
+  }
+  stolen.lock.unlock();
+  if (joiner != nullptr) {
+    wake(here.m(), *joiner);
+  }
+}
+
+THRUM_OUT_OF_LINE void run_stolen(forker& thief, forked& half) noexcept {
+  const std::uint32_t kept = half.cancellable ? 0 : 1;
+  thief.g.uncancellable += kept;
+  half.run(half);
+  thief.g.uncancellable -= kept;
+  finish(half);
+}
+
+/// Something that the thief of `half` has forked. Null: there is nothing, or it is done; or we are
+/// inside blocking(), where what waits is not cancelled.
+inline forked* steal_back(forker& own, forked& half) noexcept {
+  const section here;
+  if (here.m() == nullptr) {
+    return nullptr;
+  }
+  // [fk.thief <] acquire: the thief's deque; pairs with show_thief
+  forks_of_p* const list = half.stolen.list.load(acquire);
+  if (list == nullptr) {
+    return nullptr;
+  }
+  const scoped guard(list->lock());
+  // The list's lock orders it, as the thief leaves; when the entry was claimed, its push does.
+  const auto is_part = [&]() noexcept { return !half.stolen.done.get(); };
+  if (!is_part()) {
+    return nullptr;
+  }
+  // The thief may be done meanwhile, and have begun another half and forked: that is no part of ours.
+  forked* const part = half.stolen.thief->deque.steal_locked(is_part);
+  if (part != nullptr) {
+    begin_stolen(*part, &own);
+  }
+  return part;
+}
+
+inline void wait_until_done(forked& half) noexcept {
+  section here;
+  wait_point point;
+  point.g = here.g();
+  half.stolen.lock.lock();
+  if (half.stolen.done.get()) {
+    half.stolen.lock.unlock();
+    return;
+  }
+  half.stolen.joiner = &point;
+  wait(here, point, half.stolen.lock, {wait_reason::fork_join, false});
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool take_back_or_join(forker& own, forked& half) noexcept {
+  {
+    const section here;
+    if (own.deque.pop_slow()) {
+      return true;
+    }
+  }
+  // A goroutine that must end would cut short what is not its own. And what ends a part ends this
+  // goroutine only if that is what becomes of the half.
+  while (!own.g.exiting) {
+    forked* const part = steal_back(own, half);
+    if (part == nullptr) {
+      break;
+    }
+    run_stolen(own, *part);
+    own.g.exiting = false;
+  }
+  wait_until_done(half);
+  return false;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+#endif
+
 // ---- thrum/detail/sync/destroyed_waiters.hpp: bodies ----
 #if defined(THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP) && THRUM_BODIES
 // ---- thrum/detail/debug/backtrace.hpp ----
@@ -56460,6 +55983,168 @@ THRUM_COLD THRUM_OUT_OF_LINE void throw_system(const std::error_code& error,
 // Where a goroutine stands, in words.
 #ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 #define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+
+// ---- thrum/detail/sched/fork/fork_thief.hpp ----
+//
+// Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
+// as long as it finds some. What a fork is: fork.hpp.
+#ifndef THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
+/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
+/// F3: calls taken(half) before another thread can see that the half is gone.
+template <class F>
+forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
+                     F taken) noexcept {
+  const unsigned forking = scheduler.ps.forking();
+  const unsigned n = forking + scheduler.ps.hosts();
+  unsigned at = anywhere % n;
+  for (unsigned i = 0; i < n; ++i) {
+    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
+    forked* const half =
+        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
+    if (half != nullptr) {
+      return half;
+    }
+    at = at + 1 == n ? 0 : at + 1;
+  }
+  return nullptr;
+}
+
+/// The next half for a goroutine that has run one; null if it is to end.
+inline forked* next_forked(forker& own) noexcept {
+  section here;
+  preemption_point(here);
+  if (own.g.exiting) {
+    return nullptr;
+  }
+  machine& m = here.this_m();
+  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
+                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
+  if (half != nullptr) {
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+  }
+  return half;
+}
+
+/// The life of a goroutine that runs what others have forked.
+inline void run_forks(goroutine& g) {
+  forked* half = *static_cast<forked**>(g.task);
+  {
+    forker own;
+    show_thief(*half, own);
+    do {
+      run_stolen(own, *half);
+      half = next_forked(own);
+    } while (half != nullptr);
+  }
+  end_goroutine(g);
+}
+
+/// What class of stacks a goroutine needs that is to run any half. Looked at again under the lock of
+/// the list that a half is in.
+inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
+  std::uint8_t largest = scheduler.config().stack_class;
+  scheduler.for_each_forking_p([&](processor& p) {
+    const std::uint8_t here = p.forks.largest_class();
+    largest = here > largest ? here : largest;
+  });
+  return largest;
+}
+
+/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
+inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint8_t size_class) noexcept {
+  goroutine* const g = take_g(scheduler, m, size_class);
+  if (g == nullptr) {
+    if (scheduler.pool->has_hooks()) {
+      scheduler.creator.request_stack(size_class);
+    }
+    return nullptr;
+  }
+  if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {
+    untake_g(scheduler, *g);
+    return nullptr;
+  }
+  ::new (reserve_task(*g, sizeof(forked*), alignof(forked*))) forked*(nullptr);
+  g->id = next_id(scheduler, m);
+  g->entry = &run_forks;
+  g->discard_result = [](goroutine&) noexcept {};
+  g->set_name("fork_join");
+  g->started_at = reinterpret_cast<const void*>(&run_forks);
+  g->join.set(join_state::none);
+  prepare_launch(scheduler, *g);
+  return g;
+}
+
+/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
+/// offered nor queued.
+inline void give_to_helper(forked& half, goroutine& helper) noexcept {
+  begin_stolen(half, nullptr);
+  *static_cast<forked**>(helper.task) = &half;
+  helper.started_at = reinterpret_cast<const void*>(half.run);
+  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
+}
+
+/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
+/// or there is no memory: then the half's owner will run it. `m` as from m_of.
+inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint32_t anywhere) noexcept {
+  for (;;) {
+    const std::uint8_t size_class = helper_stack_class(scheduler);
+    goroutine* const g = open_helper(scheduler, m, size_class);
+    if (g == nullptr) {
+      return nullptr;
+    }
+    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
+    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
+      return g;
+    }
+    untake_g(scheduler, *g);
+    if (helper_stack_class(scheduler) == size_class) {
+      return nullptr;
+    }
+  }
+}
+
+/// For a P that has nothing else. On g0.
+inline goroutine* take_forked(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if (!scheduler.has_forks()) [[likely]] {
+    return nullptr;
+  }
+  goroutine* const g = make_helper(scheduler, &m, m.search.next());
+  if (g != nullptr) {
+    m.p->counts.created.add();
+    trace_detail::made(&m, *g);
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
+/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
+  goroutine* const g = make_helper(scheduler, nullptr, at);
+  if (g != nullptr) {
+    scheduler.count_created_elsewhere();
+    trace_detail::made(nullptr, *g);
+    ready_elsewhere(*g);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
 
 // ---- thrum/detail/sched/freeze/frame_walk.hpp ----
 //
@@ -56490,6 +56175,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct stack_bounds {
   std::uintptr_t low = 0;
   std::uintptr_t high = 0;
+  /// How far below `low` the innermost frame may begin: into the guard, if the stack is used up.
+  std::uintptr_t below = 0;
 
   bool holds_word(std::uintptr_t at) const noexcept {
     return at % sizeof(at) == 0 && at >= low && at < high && high - at >= sizeof(at);
@@ -56847,6 +56534,25 @@ inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
   return true;
 }
 
+/// Goes to the caller of a function that does not exist: it was called by a bad pointer. False: unknown
+/// how, on this processor.
+inline bool leave_bad_call(arch::frame_registers& at, const stack_bounds& bounds) noexcept {
+  constexpr bool is_in_register = arch::return_register >= 0;
+  constexpr std::size_t number =
+      is_in_register ? static_cast<std::size_t>(arch::return_register) : 0;
+  if (is_in_register) {
+    at.pc = arch::plain_address(at.value[number]);
+    return true;
+  }
+  std::uintptr_t& sp = at.value[arch::frame_registers::sp];
+  if (arch::return_register == arch::return_unknown || !bounds.holds_word(sp)) {
+    return false;
+  }
+  at.pc = word_at(sp);
+  sp += sizeof sp;
+  return true;
+}
+
 /// The callers of a stack that stands still with these registers. `interrupted`: its innermost
 /// function stands at that instruction, and not inside a call that returns there. FW3: it is also
 /// called in the handlers of signals.
@@ -56855,15 +56561,20 @@ THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupte
   using registers = arch::frame_registers;
   out.size = 0;
   const std::uintptr_t begin = at.value[registers::sp];
-  if (begin < bounds.low || begin > bounds.high) {
+  if (begin < bounds.low - bounds.below || begin > bounds.high) {
     return;  // on another stack: a signal's, or a foreign coroutine's
   }
-  while (at.pc != 0 && out.size != os::call_stack::capacity) {
+  while ((at.pc != 0 || interrupted) && out.size != os::call_stack::capacity) {
     const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
     out.frames[out.size++] = reinterpret_cast<const void*>(address);
     os::code_file file;
     os::unwind_entry entry;
-    if (!os::find_code_file(address, file) || !os::find_unwind_entry(address, file, entry)) {
+    const bool is_code = os::find_code_file(address, file);
+    if (!is_code && interrupted && out.size == 1 && leave_bad_call(at, bounds)) {
+      interrupted = false;
+      continue;
+    }
+    if (!is_code || !os::find_unwind_entry(address, file, entry)) {
       return;
     }
     if (entry.is_signal) {
@@ -56990,16 +56701,23 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
   sched::walk_parked(g.sp.get(), sched::stack_of(g), out);
 }
 
+/// An address inside the call that started a goroutine: what lies behind a call may be another line.
+inline const void* starting_call(const sched::goroutine& g) noexcept {
+  const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
+  return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
+}
+
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
 inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
+        "::trace_detail::", "::coroutine_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
-        "16generator_detail", "11stop_detail",
+        "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -57008,6 +56726,13 @@ inline bool is_internal(std::string_view function) noexcept {
     }
   }
   return false;
+}
+
+/// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
+/// the user's lines into it.
+inline bool is_users(std::string_view place, std::string_view line) noexcept {
+  return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
+                                 place.substr(0, 6) != "thrum_");  // not the processor's own
 }
 
 /// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
@@ -57046,7 +56771,7 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
     const std::string_view place = symbols.describe(frames[i]);
     if (is_throwing(place)) {
       passed = i + 1;
-    } else if (!is_internal(place)) {
+    } else if (is_users(place, symbols.line_of(frames[i]))) {
       break;
     }
   }
@@ -57062,7 +56787,7 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
   for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
     const std::string place = "\t" + describe_place(symbols, frames[i]);
     all.append(place);
-    if (!is_internal(symbols.describe(frames[i]))) {
+    if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
       shown.append(place);
     }
   }
@@ -57076,6 +56801,8 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
 // ---- thrum/detail/debug/dump.hpp ----
 //
 // Every goroutine in words: its number and name, its state, since when, and its callers.
+//
+// How many goroutines do the same: by state, what they wait for, and where they were started.
 #ifndef THRUM_DETAIL_DEBUG_DUMP_HPP
 #define THRUM_DETAIL_DEBUG_DUMP_HPP
 
@@ -57276,6 +57003,7 @@ class [[nodiscard]] freezer {
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -57366,7 +57094,7 @@ THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::g
     record.name[i] = const_cast<const volatile char&>(g.name[i]);
   }
   record.status = status;
-  record.started_at = g.started_at;
+  record.started_at = starting_call(g);
   record.is_locked = g.thread_locks != 0;
   if (status == sched::g_status::waiting) {
     record.reason = g.reason.peek();
@@ -57574,9 +57302,50 @@ inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, worl
   return describe_goroutines(all, with_lines);
 }
 
+/// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
+inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
+  tally kinds;
+  std::uint64_t total = 0;
+  scheduler.pool->for_each([&](sched::goroutine& g) {
+    goroutine_record record;
+    if (describe_into(record, g, 0)) {
+      kinds.add(record.started_at, static_cast<std::uint32_t>(record.status) << 8 |
+                                       static_cast<std::uint32_t>(record.reason));
+      ++total;
+    }
+  });
+  os::symbolizer symbols;
+  std::string text = "goroutines: " + std::to_string(total) + "\n";
+  for (const tally::entry& each : kinds.by_frequency()) {
+    const auto status = static_cast<sched::g_status>(each.kind >> 8);
+    const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
+    text.append(std::to_string(each.n)).append(" [");
+    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
+    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
+  }
+  return text;
+}
+
+/// Writes them in one of the two forms. `blocking(f)` returns f(), which may block the thread. Not
+/// inside a section.
+template <class Blocking>
+void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_form form,
+                      Blocking blocking) {
+  std::string text;
+  if (form == dump_form::counts) {
+    text = count_goroutines(scheduler);
+  } else {
+    goroutine_list all(scheduler);
+    all.look(world::stopped);
+    text = blocking([&all] { return describe_goroutines(all, true); });
+  }
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
 }}}  // namespace thrum::THRUM_ABI::debug
 
-#endif
+#endif  // THRUM_DETAIL_DEBUG_DUMP_HPP
 
 // ---- thrum/detail/sched/life/process_exit.hpp ----
 //
@@ -57873,7 +57642,7 @@ THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::end(std::string_view what) 
   std::vector<const void*> places(here.frames, here.frames + here.size);
   for (std::size_t i = 0; i != size; ++i) {
     places.insert(places.end(), callers_[i].frames, callers_[i].frames + callers_[i].size);
-    places.push_back(shown_[i]->started_at);
+    places.push_back(debug::starting_call(*shown_[i]));
   }
   symbols.find_lines(std::move(places));
   for (std::size_t i = 0; i != size; ++i) {
@@ -57885,43 +57654,10 @@ THRUM_COLD THRUM_OUT_OF_LINE void destroyed_waiters::end(std::string_view what) 
     base::write_error(debug::describe(symbols, record));
   }
   base::write_error("destroyed in:\n" + debug::describe_callers(symbols, here.frames, here.size));
-  std::abort();
+  base::abort_reported();
 }
 
 }}}  // namespace thrum::THRUM_ABI::sync_detail
-#endif
-
-// ---- thrum/detail/sched/run/stop_relay.hpp: bodies ----
-#if defined(THRUM_DETAIL_SCHED_RUN_STOP_RELAY_HPP) && THRUM_BODIES
-
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-struct thread_stop_relay {
-  static inline constinit THRUM_THREAD_LOCAL os::thread_word<stop_relay*> value = nullptr;
-};
-
-// Not inlined: the address of a thread's variable must not outlive a switch of the goroutine.
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE stop_relay* current_stop_relay(const section& here) noexcept {
-  if (const goroutine* const g = here.g()) {
-    return g->stop;
-  }
-  return thread_stop_relay::value;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE stop_relay* exchange_stop_relay(const section& here,
-                                                                 stop_relay* by) noexcept {
-  if (goroutine* const g = here.g()) {
-    return std::exchange(g->stop, by);
-  }
-  stop_relay* const before = thread_stop_relay::value;
-  thread_stop_relay::value = by;
-  return before;
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
 // ---- thrum/detail/sync/wait_list.hpp: bodies ----
@@ -57986,14 +57722,17 @@ THRUM_OUT_OF_LINE bool is_time_virtual() noexcept {
 }
 
 // A thread that sleeps until the earliest timer costs more to wake than the goroutine itself. So sleeps end
-// on a grid, up to a 16th later than they must: of 2^20 ns (1.05 ms) for those of 17 ms and more, of half of
-// that for those of half as long, and so on; each grid holds all coarser ones, so that a short
-// sleep wakes with a long one, and of two sleeps that begin together the shorter does not end later.
+// on a grid. Its step is the largest power of two in the slack: 2^15 ns (33 us) in the 50 us of the default.
+// A short sleep has a finer grid, with a step in a 16th of the sleep. Each grid holds all coarser ones: a
+// short sleep wakes with a long one, and of two sleeps that begin together the shorter does not end later.
 THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept {
-  constexpr std::int64_t coarsest = std::int64_t{1} << 20;
   const std::int64_t end = deadline_after(std::chrono::nanoseconds(ns));
-  const std::int64_t share = std::min(ns / 16, coarsest);
-  if (share <= 1 || end > no_deadline - coarsest || is_time_virtual()) {
+  const auto* const m = current_m();
+  if (m == nullptr || m->scheduler->clock.is_virtual()) {
+    return end;
+  }
+  const std::int64_t share = std::min(ns / 16, m->scheduler->config().timer_slack_ns);
+  if (share <= 1 || end > no_deadline - share) {
     return end;
   }
   const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(share)));
@@ -58001,6 +57740,45 @@ THRUM_OUT_OF_LINE std::int64_t end_of_sleep(std::int64_t ns) noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::time_detail
+#endif
+
+// ---- thrum/errc.hpp: bodies ----
+#if defined(THRUM_ERRC_HPP) && THRUM_BODIES
+
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace base {
+
+/// One for all shared objects of the process: categories are compared by their addresses.
+class error_category_type final : public std::error_category {
+ public:
+  static constexpr std::string_view process_name = "base::error_category_type";
+
+  const char* name() const noexcept override { return "thrum"; }
+  std::string message(int value) const override {
+    switch (static_cast<errc>(value)) {
+      case errc::deadline_exceeded: return "the deadline has passed";
+      case errc::unexpected_end: return "the stream has ended too early";
+    }
+    return "unknown error";
+  }
+  std::error_condition default_error_condition(int value) const noexcept override {
+    return static_cast<errc>(value) == errc::deadline_exceeded
+               ? std::make_error_condition(std::errc::timed_out)
+               : std::error_condition(value, *this);
+  }
+};
+
+}  // namespace base
+
+THRUM_OUT_OF_LINE const std::error_category& error_category() noexcept {
+  return os::process_wide<base::error_category_type>::get();
+}
+
+}}  // namespace thrum::THRUM_ABI
 #endif
 
 // ---- thrum/thread_lock.hpp: bodies ----
@@ -58038,8 +57816,8 @@ THRUM_OUT_OF_LINE thread_lock::~thread_lock() {
 }}  // namespace thrum::THRUM_ABI
 #endif
 
-// ---- thrum/detail/start/request_stop.hpp: bodies ----
-#if defined(THRUM_DETAIL_START_REQUEST_STOP_HPP) && THRUM_BODIES
+// ---- thrum/detail/start/stoppable.hpp: bodies ----
+#if defined(THRUM_DETAIL_START_STOPPABLE_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
 
@@ -58072,6 +57850,168 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
 #ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 #define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 
+// ---- thrum/detail/sched/fork/fork_thief.hpp ----
+//
+// Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
+// as long as it finds some. What a fork is: fork.hpp.
+#ifndef THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
+/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
+/// F3: calls taken(half) before another thread can see that the half is gone.
+template <class F>
+forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
+                     F taken) noexcept {
+  const unsigned forking = scheduler.ps.forking();
+  const unsigned n = forking + scheduler.ps.hosts();
+  unsigned at = anywhere % n;
+  for (unsigned i = 0; i < n; ++i) {
+    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
+    forked* const half =
+        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
+    if (half != nullptr) {
+      return half;
+    }
+    at = at + 1 == n ? 0 : at + 1;
+  }
+  return nullptr;
+}
+
+/// The next half for a goroutine that has run one; null if it is to end.
+inline forked* next_forked(forker& own) noexcept {
+  section here;
+  preemption_point(here);
+  if (own.g.exiting) {
+    return nullptr;
+  }
+  machine& m = here.this_m();
+  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
+                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
+  if (half != nullptr) {
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+  }
+  return half;
+}
+
+/// The life of a goroutine that runs what others have forked.
+inline void run_forks(goroutine& g) {
+  forked* half = *static_cast<forked**>(g.task);
+  {
+    forker own;
+    show_thief(*half, own);
+    do {
+      run_stolen(own, *half);
+      half = next_forked(own);
+    } while (half != nullptr);
+  }
+  end_goroutine(g);
+}
+
+/// What class of stacks a goroutine needs that is to run any half. Looked at again under the lock of
+/// the list that a half is in.
+inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
+  std::uint8_t largest = scheduler.config().stack_class;
+  scheduler.for_each_forking_p([&](processor& p) {
+    const std::uint8_t here = p.forks.largest_class();
+    largest = here > largest ? here : largest;
+  });
+  return largest;
+}
+
+/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
+inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint8_t size_class) noexcept {
+  goroutine* const g = take_g(scheduler, m, size_class);
+  if (g == nullptr) {
+    if (scheduler.pool->has_hooks()) {
+      scheduler.creator.request_stack(size_class);
+    }
+    return nullptr;
+  }
+  if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {
+    untake_g(scheduler, *g);
+    return nullptr;
+  }
+  ::new (reserve_task(*g, sizeof(forked*), alignof(forked*))) forked*(nullptr);
+  g->id = next_id(scheduler, m);
+  g->entry = &run_forks;
+  g->discard_result = [](goroutine&) noexcept {};
+  g->set_name("fork_join");
+  g->started_at = reinterpret_cast<const void*>(&run_forks);
+  g->join.set(join_state::none);
+  prepare_launch(scheduler, *g);
+  return g;
+}
+
+/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
+/// offered nor queued.
+inline void give_to_helper(forked& half, goroutine& helper) noexcept {
+  begin_stolen(half, nullptr);
+  *static_cast<forked**>(helper.task) = &half;
+  helper.started_at = reinterpret_cast<const void*>(half.run);
+  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
+}
+
+/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
+/// or there is no memory: then the half's owner will run it. `m` as from m_of.
+inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint32_t anywhere) noexcept {
+  for (;;) {
+    const std::uint8_t size_class = helper_stack_class(scheduler);
+    goroutine* const g = open_helper(scheduler, m, size_class);
+    if (g == nullptr) {
+      return nullptr;
+    }
+    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
+    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
+      return g;
+    }
+    untake_g(scheduler, *g);
+    if (helper_stack_class(scheduler) == size_class) {
+      return nullptr;
+    }
+  }
+}
+
+/// For a P that has nothing else. On g0.
+inline goroutine* take_forked(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if (!scheduler.has_forks()) [[likely]] {
+    return nullptr;
+  }
+  goroutine* const g = make_helper(scheduler, &m, m.search.next());
+  if (g != nullptr) {
+    m.p->counts.created.add();
+    trace_detail::made(&m, *g);
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
+/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
+  goroutine* const g = make_helper(scheduler, nullptr, at);
+  if (g != nullptr) {
+    scheduler.count_created_elsewhere();
+    trace_detail::made(nullptr, *g);
+    ready_elsewhere(*g);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 // ---- thrum/detail/sched/freeze/frame_walk.hpp ----
 //
 // The callers on a stack that stands still, whatever it was doing when it was made to.
@@ -58101,6 +58041,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 struct stack_bounds {
   std::uintptr_t low = 0;
   std::uintptr_t high = 0;
+  /// How far below `low` the innermost frame may begin: into the guard, if the stack is used up.
+  std::uintptr_t below = 0;
 
   bool holds_word(std::uintptr_t at) const noexcept {
     return at % sizeof(at) == 0 && at >= low && at < high && high - at >= sizeof(at);
@@ -58458,6 +58400,25 @@ inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
   return true;
 }
 
+/// Goes to the caller of a function that does not exist: it was called by a bad pointer. False: unknown
+/// how, on this processor.
+inline bool leave_bad_call(arch::frame_registers& at, const stack_bounds& bounds) noexcept {
+  constexpr bool is_in_register = arch::return_register >= 0;
+  constexpr std::size_t number =
+      is_in_register ? static_cast<std::size_t>(arch::return_register) : 0;
+  if (is_in_register) {
+    at.pc = arch::plain_address(at.value[number]);
+    return true;
+  }
+  std::uintptr_t& sp = at.value[arch::frame_registers::sp];
+  if (arch::return_register == arch::return_unknown || !bounds.holds_word(sp)) {
+    return false;
+  }
+  at.pc = word_at(sp);
+  sp += sizeof sp;
+  return true;
+}
+
 /// The callers of a stack that stands still with these registers. `interrupted`: its innermost
 /// function stands at that instruction, and not inside a call that returns there. FW3: it is also
 /// called in the handlers of signals.
@@ -58466,15 +58427,20 @@ THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupte
   using registers = arch::frame_registers;
   out.size = 0;
   const std::uintptr_t begin = at.value[registers::sp];
-  if (begin < bounds.low || begin > bounds.high) {
+  if (begin < bounds.low - bounds.below || begin > bounds.high) {
     return;  // on another stack: a signal's, or a foreign coroutine's
   }
-  while (at.pc != 0 && out.size != os::call_stack::capacity) {
+  while ((at.pc != 0 || interrupted) && out.size != os::call_stack::capacity) {
     const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
     out.frames[out.size++] = reinterpret_cast<const void*>(address);
     os::code_file file;
     os::unwind_entry entry;
-    if (!os::find_code_file(address, file) || !os::find_unwind_entry(address, file, entry)) {
+    const bool is_code = os::find_code_file(address, file);
+    if (!is_code && interrupted && out.size == 1 && leave_bad_call(at, bounds)) {
+      interrupted = false;
+      continue;
+    }
+    if (!is_code || !os::find_unwind_entry(address, file, entry)) {
       return;
     }
     if (entry.is_signal) {
@@ -58601,16 +58567,23 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
   sched::walk_parked(g.sp.get(), sched::stack_of(g), out);
 }
 
+/// An address inside the call that started a goroutine: what lies behind a call may be another line.
+inline const void* starting_call(const sched::goroutine& g) noexcept {
+  const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
+  return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
+}
+
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
 inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
+        "::trace_detail::", "::coroutine_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
-        "16generator_detail", "11stop_detail",
+        "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -58619,6 +58592,13 @@ inline bool is_internal(std::string_view function) noexcept {
     }
   }
   return false;
+}
+
+/// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
+/// the user's lines into it.
+inline bool is_users(std::string_view place, std::string_view line) noexcept {
+  return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
+                                 place.substr(0, 6) != "thrum_");  // not the processor's own
 }
 
 /// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
@@ -58657,7 +58637,7 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
     const std::string_view place = symbols.describe(frames[i]);
     if (is_throwing(place)) {
       passed = i + 1;
-    } else if (!is_internal(place)) {
+    } else if (is_users(place, symbols.line_of(frames[i]))) {
       break;
     }
   }
@@ -58673,7 +58653,7 @@ inline std::string describe_callers(os::symbolizer& symbols, const void* const* 
   for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
     const std::string place = "\t" + describe_place(symbols, frames[i]);
     all.append(place);
-    if (!is_internal(symbols.describe(frames[i]))) {
+    if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
       shown.append(place);
     }
   }
@@ -58734,7 +58714,7 @@ struct panic_source {
 
   panic_source() = default;
   explicit panic_source(const sched::goroutine& g) noexcept
-      : id(g.id), started_at(g.started_at), is_in_bubble(g.scheduler->clock.is_virtual()) {
+      : id(g.id), started_at(starting_call(g)), is_in_bubble(g.scheduler->clock.is_virtual()) {
     static_assert(sizeof name == sizeof g.name);
     std::memcpy(name, g.name, sizeof name);
     seed = is_in_bubble ? g.scheduler->clock.own().seed : 0;
@@ -58804,7 +58784,8 @@ struct terminate_handling {
   text = describe_callers(symbols, callers.frames, callers.size);
   text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
   base::write_error(text);
-  std::abort();
+  trace_detail::end_with_trouble();
+  base::abort_reported();
 }
 
 /// Reports what has left a main goroutine if it is the exception that is being handled.
@@ -58940,7 +58921,7 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
   }
   scheduler.for_each_p([&](sched::processor& p) {
     if (p.id < s.procs) {
-      s.local_queues.push_back(p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0));
+      s.local_queues.push_back(p.queued());
     }
     s.finished += p.counts.finished.get();
     s.switches += p.counts.switches.get();
@@ -59269,11 +59250,14 @@ inline constexpr debug_key debug_keys[] = {
     {"schedtrace", "milliseconds",
      [](options& to, unsigned value) { to.schedtrace = std::chrono::milliseconds(value); }},
     {"scheddetail", "0 or 1", [](options& to, unsigned value) { to.scheddetail = value != 0; }},
+    {"crash", "0 or 1", [](options& to, unsigned value) { to.crash_report = value != 0; }},
     {"dump", "0 or 1", [](options& to, unsigned value) { to.dump_on_quit = value != 0; }},
     {"blocked", "seconds",
      [](options& to, unsigned value) { to.report_blocked = std::chrono::seconds(value); }},
     {"hogs", "a number of time slices",
      [](options& to, unsigned value) { to.report_hogs = value; }},
+    {"timerslack", "microseconds",
+     [](options& to, unsigned value) { to.timer_slack = std::chrono::microseconds(value); }},
     {"lines", "0 or 1", [](options&, unsigned value) { os::wants_source_lines.set(value != 0); }},
     {"asyncpreemptoff", "0 or 1",
      [](options& to, unsigned value) {
@@ -59386,158 +59370,6 @@ THRUM_OUT_OF_LINE options options::from_environment() {
 }}  // namespace thrum::THRUM_ABI
 #endif
 
-// ---- thrum/detail/sched/fork/fork.hpp: bodies ----
-#if defined(THRUM_DETAIL_SCHED_FORK_FORK_HPP) && THRUM_BODIES
-
-#include <new>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-THRUM_OUT_OF_LINE forker::forker(const section& /*open*/) noexcept
-    : deque(current_m()->p->forks, current_m()->g->size_class),
-      g(*current_m()->g),
-      scheduler(*g.scheduler) {
-  deque.home().add(deque);
-  g.forks = this;
-  if constexpr (!THRUM_EXCEPTIONS) {
-    ++g.uncancellable;
-  }
-}
-
-THRUM_OUT_OF_LINE forker::~forker() {
-  const section here;
-  deque.home().remove(deque);
-  g.forks = nullptr;
-  if constexpr (!THRUM_EXCEPTIONS) {
-    --g.uncancellable;
-  }
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void call_for_help(forker& own) noexcept {
-  // A goroutine that forks on and on may ask again after some microseconds.
-  constexpr std::uint32_t patience = 1024;
-  const machine& m = *current_m();
-  // relaxed: a P that is taken after this is left by an M that sees the half
-  if (m.p == nullptr || m.retake.load(relaxed) == retake_state::taken) [[unlikely]] {
-    // Our wait leaves no P that would look at the half.
-    traits::fence(seq_cst);  // [mon.sleep =] the half before the look whether the monitor sleeps
-    own.scheduler.monitor.wake_if_all_idle();
-  }
-  if (own.scheduler.idle.spinning() != 0) {
-    return;
-  }
-  if (!own.deque.home().spend_credit() && ++own.unheard % patience != 0) {
-    return;
-  }
-  const section here;
-  own.scheduler.wake_processor();
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void list_again(forker& own) noexcept {
-  const section here;
-  own.deque.home().list_again(own.deque);
-}
-
-THRUM_OUT_OF_LINE void begin_stolen(forked& half, forker* thief) noexcept {
-  ::new (static_cast<void*>(&half.stolen)) stolen_half;
-  if (thief != nullptr) {
-    show_thief(half, *thief);
-  }
-}
-
-THRUM_OUT_OF_LINE void show_thief(forked& half, forker& thief) noexcept {
-  half.stolen.thief = &thief;
-  // [fk.thief >] release: `thief`; sees: steal_back
-  half.stolen.list.store(&thief.deque.home(), release);
-}
-
-/// Says that a stolen half is done.
-inline void finish(forked& half) noexcept {
-  const section here;
-  stolen_half& stolen = half.stolen;
-  stolen.lock.lock();
-  stolen.done.set(true);
-  wait_point* const joiner = stolen.joiner;
-  if (joiner != nullptr) {
-    settle(*joiner, wake_cause::notified);
-  }
-  stolen.lock.unlock();
-  if (joiner != nullptr) {
-    wake(here.m(), *joiner);
-  }
-}
-
-THRUM_OUT_OF_LINE void run_stolen(forker& thief, forked& half) noexcept {
-  const std::uint32_t kept = half.cancellable ? 0 : 1;
-  thief.g.uncancellable += kept;
-  half.run(half);
-  thief.g.uncancellable -= kept;
-  finish(half);
-}
-
-/// Something that the thief of `half` has forked. Null: there is nothing, or it is done; or we are
-/// inside blocking(), where what waits is not cancelled.
-inline forked* steal_back(forker& own, forked& half) noexcept {
-  const section here;
-  if (here.m() == nullptr) {
-    return nullptr;
-  }
-  // [fk.thief <] acquire: the thief's deque; pairs with show_thief
-  forks_of_p* const list = half.stolen.list.load(acquire);
-  if (list == nullptr) {
-    return nullptr;
-  }
-  const scoped guard(list->lock());
-  // The list's lock orders it, as the thief leaves; when the entry was claimed, its push does.
-  const auto is_part = [&]() noexcept { return !half.stolen.done.get(); };
-  if (!is_part()) {
-    return nullptr;
-  }
-  // The thief may be done meanwhile, and have begun another half and forked: that is no part of ours.
-  forked* const part = half.stolen.thief->deque.steal_locked(is_part);
-  if (part != nullptr) {
-    begin_stolen(*part, &own);
-  }
-  return part;
-}
-
-inline void wait_until_done(forked& half) noexcept {
-  section here;
-  wait_point point;
-  point.g = here.g();
-  half.stolen.lock.lock();
-  if (half.stolen.done.get()) {
-    half.stolen.lock.unlock();
-    return;
-  }
-  half.stolen.joiner = &point;
-  wait(here, point, half.stolen.lock, {wait_reason::fork_join, false});
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE bool take_back_or_join(forker& own, forked& half) noexcept {
-  {
-    const section here;
-    if (own.deque.pop_slow()) {
-      return true;
-    }
-  }
-  // A goroutine that must end would cut short what is not its own. And what ends a part ends this
-  // goroutine only if that is what becomes of the half.
-  while (!own.g.exiting) {
-    forked* const part = steal_back(own, half);
-    if (part == nullptr) {
-      break;
-    }
-    run_stolen(own, *part);
-    own.g.exiting = false;
-  }
-  wait_until_done(half);
-  return false;
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-#endif
-
 // ---- thrum/detail/sched/io/poll_wait.hpp: bodies ----
 #if defined(THRUM_DETAIL_SCHED_IO_POLL_WAIT_HPP) && THRUM_BODIES
 // ---- thrum/detail/sched/io/io_share.hpp ----
@@ -59588,7 +59420,7 @@ inline bool commit_to_runnext(machine& m, goroutine& g, void*) noexcept {
 /// Whether something waits that the running goroutine gives way to.
 inline bool somebody_waits(machine& m) noexcept {
   processor& p = *m.p;
-  if (p.attention.get() != 0 || !p.queue.empty() || m.scheduler->global.others_wait() ||
+  if (p.attention.get() != 0 || p.has_queued() || m.scheduler->global.others_wait() ||
       (p.timers.size() != 0 && m.scheduler->next_timer(p) <= traits::now())) {
     return true;
   }
@@ -59655,142 +59487,6 @@ inline void end_io(section& here, std::size_t bytes) noexcept {
 // How the events of a poller, which are tags, make goroutines runnable.
 #ifndef THRUM_DETAIL_SCHED_IO_POLL_EVENTS_HPP
 #define THRUM_DETAIL_SCHED_IO_POLL_EVENTS_HPP
-
-// ---- thrum/detail/sched/io/poll_table.hpp ----
-//
-// All descriptors of the process that goroutines may wait for.
-#ifndef THRUM_DETAIL_SCHED_IO_POLL_TABLE_HPP
-#define THRUM_DETAIL_SCHED_IO_POLL_TABLE_HPP
-
-// ---- thrum/detail/base/doubling.hpp ----
-//
-// Where an element stands in an array that grows and never moves: chunks, each as long as all before
-// it together, so that a dozen pointers lead to millions of elements and an array that is not used
-// takes no memory.
-#ifndef THRUM_DETAIL_BASE_DOUBLING_HPP
-#define THRUM_DETAIL_BASE_DOUBLING_HPP
-
-#include <bit>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// The first chunk has 2^first_bits elements, the next as many, each further one twice as many.
-template <unsigned first_bits>
-struct doubling_place {
-  unsigned chunk;
-  std::uint32_t at;  // within the chunk
-
-  static constexpr doubling_place of(std::uint32_t index) noexcept {
-    const auto chunk = convert<unsigned>(std::bit_width(index >> first_bits));
-    return {chunk, chunk == 0 ? index : index - size_of(chunk)};
-  }
-  /// How many elements a chunk has, which for all but the first is how many stand before it.
-  static constexpr std::uint32_t size_of(unsigned chunk) noexcept {
-    return std::uint32_t{1} << (chunk == 0 ? first_bits : first_bits + chunk - 1);
-  }
-  /// How many chunks hold 2^bits elements.
-  static constexpr unsigned chunks_for(unsigned bits) noexcept { return bits - first_bits + 1; }
-};
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <new>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// All descriptors of the process, by number of their own. Their memory is never given back.
-class poll_table {
- public:
-  /// Null: no memory. Inside.
-  static poll_desc* take() noexcept {
-    state& all = known();
-    scoped guard(all.lock);
-    if (poll_desc* const d = all.free_list) {
-      all.free_list = d->next_free;
-      return d;
-    }
-    const std::uint32_t index = all.count.get();
-    if (index >= most) {
-      return nullptr;
-    }
-    const auto place = places::of(index);
-    poll_desc* chunk = all.chunks[place.chunk].get();
-    if (chunk == nullptr) {
-      const std::size_t size = places::size_of(place.chunk) * sizeof(poll_desc);
-      if ((chunk = static_cast<poll_desc*>(os::map(size))) == nullptr) {
-        return nullptr;
-      }
-      all.chunks[place.chunk].set(chunk);
-    }
-    poll_desc* const d = ::new (&chunk[place.at]) poll_desc(index);
-    // [pd.count >] release: the chunk and the descriptor.
-    all.count.store(index + 1, release);
-    return d;
-  }
-
-  /// Takes back a descriptor whose number is closed and that no goroutine waits for. Inside.
-  static void give_back(poll_desc& d) noexcept {
-    state& all = known();
-    scoped guard(all.lock);
-    d.next_free = all.free_list;
-    all.free_list = &d;
-  }
-
-  /// Null: a tag that was never given.
-  static poll_desc* find(std::uint32_t index) noexcept {
-    state& all = known();
-    // [pd.count <] acquire: the chunk and the descriptor.
-    if (index >= all.count.load(acquire)) {
-      return nullptr;
-    }
-    const auto place = places::of(index);
-    return &all.chunks[place.chunk].get()[place.at];
-  }
-
-  template <class F>
-  static void for_each(F f) noexcept {
-    state& all = known();
-    const std::uint32_t n = all.count.load(acquire);  // [pd.count <] acquire: as in find
-    for (std::uint32_t i = 0; i < n; ++i) {
-      f(*find(i));
-    }
-  }
-
-  /// So that after_fork need not look for it, which takes locks of the loader.
-  static void prepare_for_fork() noexcept { static_cast<void>(known()); }
-
-  /// In a child process, which has none of the threads that may have held a lock: above all, that of a
-  /// goroutine that was about to park. What they were changing stays as it is; end_use() drops those lists.
-  static void after_fork() noexcept {
-    known().lock.abandon();
-    for_each([](poll_desc& d) noexcept { d.lock.abandon(); });
-  }
-
- private:
-  using places = base::doubling_place<10>;
-  static constexpr unsigned most_bits = 24;
-  static constexpr std::uint32_t most = std::uint32_t{1} << most_bits;
-
-  struct state {
-    static constexpr std::string_view process_name = "sched::poll_table";
-    spin_lock lock{lock_rank::descriptors};
-    poll_desc* free_list = nullptr;
-    base::under_lock<std::uint32_t> count{0};
-    base::one_writer<poll_desc*> chunks[places::chunks_for(most_bits)] = {};
-  };
-  static state& known() noexcept { return os::process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
 
 // ---- thrum/detail/sched/run/poll_sink.hpp ----
 //
@@ -59940,6 +59636,7 @@ inline void make_ready_locked(poll_side& side, wake_list& taken) noexcept {
 /// Wakes a goroutine; if it is one of the poller's own scheduler, with all others of this poll.
 inline void wake_through(poll_sink& sink, goroutine& g) noexcept {
   if (g.scheduler == &sink.scheduler) {
+    trace_detail::readied_by_poller(g);
     sink.ready.push_back(g);
   } else {
     ready(g);
@@ -60729,62 +60426,18 @@ THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next
 #ifndef THRUM_DETAIL_START_RUNTIME_PARTS_HPP
 #define THRUM_DETAIL_START_RUNTIME_PARTS_HPP
 
-// ---- thrum/detail/debug/goroutine_counts.hpp ----
+// ---- thrum/detail/debug/crash_report.hpp ----
 //
-// How many goroutines do the same: by state, what they wait for, and where they were started.
-#ifndef THRUM_DETAIL_DEBUG_GOROUTINE_COUNTS_HPP
-#define THRUM_DETAIL_DEBUG_GOROUTINE_COUNTS_HPP
-
-#include <cstdint>
-#include <cstdio>
-#include <string>
-
-namespace thrum { inline namespace THRUM_ABI { namespace debug {
-
-/// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
-inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
-  tally kinds;
-  std::uint64_t total = 0;
-  scheduler.pool->for_each([&](sched::goroutine& g) {
-    goroutine_record record;
-    if (describe_into(record, g, 0)) {
-      kinds.add(record.started_at, static_cast<std::uint32_t>(record.status) << 8 |
-                                       static_cast<std::uint32_t>(record.reason));
-      ++total;
-    }
-  });
-  os::symbolizer symbols;
-  std::string text = "goroutines: " + std::to_string(total) + "\n";
-  for (const tally::entry& each : kinds.by_frequency()) {
-    const auto status = static_cast<sched::g_status>(each.kind >> 8);
-    const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
-    text.append(std::to_string(each.n)).append(" [");
-    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
-    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
-  }
-  return text;
-}
-
-/// Writes them in one of the two forms. `blocking(f)` returns f(), which may block the thread. Not
-/// inside a section.
-template <class Blocking>
-void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_form form,
-                      Blocking blocking) {
-  std::string text;
-  if (form == dump_form::counts) {
-    text = count_goroutines(scheduler);
-  } else {
-    goroutine_list all(scheduler);
-    all.look(world::stopped);
-    text = blocking([&all] { return describe_goroutines(all, true); });
-  }
-  std::fwrite(text.data(), 1, text.size(), to);
-  std::fflush(to);
-}
-
-}}}  // namespace thrum::THRUM_ABI::debug
-
-#endif
+// What is said when a signal ends the program.
+//
+// The handler runs on the signal stack of its thread, perhaps inside of malloc, perhaps on a heap that is
+// written over. So nothing here allocates. Names and lines come from the loader's tables, from the file of
+// the program, and from a tool that runs in another process (os/linux/source_lines.hpp). What is sure is
+// written first: a fault inside of the handler ends the program at once, with what was written so far.
+//
+// Other goroutines run on while the report is made, so their callers are not in it.
+#ifndef THRUM_DETAIL_DEBUG_CRASH_REPORT_HPP
+#define THRUM_DETAIL_DEBUG_CRASH_REPORT_HPP
 
 // ---- thrum/detail/debug/overflow_report.hpp ----
 //
@@ -60793,7 +60446,6 @@ void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_f
 #define THRUM_DETAIL_DEBUG_OVERFLOW_REPORT_HPP
 
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
@@ -60821,7 +60473,7 @@ inline void write_overflow(const sched::goroutine& g, std::string_view how) noex
   base::write_error(text.view());  // first: the name is looked for in a file
   text.clear();
   text.append("\tstarted in ");
-  os::append_address(text, g.started_at);
+  os::append_address(text, starting_call(g));
   text.append("\n");
   base::write_error(text.view());
 }
@@ -60830,24 +60482,277 @@ inline constexpr std::string_view by_a_large_frame =
     " by a frame that is larger than the guard below it, and other goroutines' stacks may have "
     "been written to";
 
-/// Reports an overflow from the handler of a fault, on the signal stack of its thread.
-inline void report_overflow(const void* address, const void* stack_pointer) noexcept {
-  const sched::machine* const m = sched::current_m();
-  if (m == nullptr || m->g == nullptr) {
-    return;
-  }
-  const sched::goroutine& g = *m->g;
-  if (is_in_guard(g, address)) {
+/// Reports an overflow from the handler of a fault, on the signal stack of its thread. False: the fault
+/// is another one.
+inline bool report_overflow(const sched::goroutine& g, const os::fault& what) noexcept {
+  if (is_in_guard(g, what.address)) {
     write_overflow(g, "");
-  } else if (sched::is_beyond_stack(g, stack_pointer) && g.pool->holds(stack_pointer)) {
+  } else if (sched::is_beyond_stack(g, what.stack_pointer) && g.pool->holds(what.stack_pointer)) {
     write_overflow(g, by_a_large_frame);
+  } else {
+    return false;
   }
+  return true;
 }
 
 /// A goroutine has left the processor from a stack that is another's.
 [[noreturn]] inline void report_overrun(const void* g) noexcept {
   write_overflow(*static_cast<const sched::goroutine*>(g), by_a_large_frame);
-  std::abort();
+  base::abort_reported();
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+/// One thread reports. Another one that crashes meanwhile waits: the end of the process ends it.
+struct crash_handling {
+  static constexpr std::string_view process_name = "debug::crash_handling";
+  std::atomic<bool> is_reporting{false};
+  std::atomic<bool> is_wanted{false};
+};
+
+/// Writes the report of one crash.
+class crash_report {
+ public:
+  explicit crash_report(const os::fault& what) noexcept : what_(what) {}
+
+  /// The thread runs no goroutine.
+  THRUM_COLD void write_foreign() noexcept {
+    say_head("on a thread that runs no goroutine");
+    write();
+  }
+
+  THRUM_COLD void write_goroutine(const sched::goroutine& g) noexcept {
+    say_head("in goroutine ");
+    text_.append(g.id);
+    if (g.name[0] != '\0') {
+      text_.append(" [").append(std::string_view(g.name)).append("]");
+    }
+    write();
+    write_callers(g);
+  }
+
+  /// Where the goroutine stood, and the others.
+  THRUM_COLD void write_callers(const sched::goroutine& g) noexcept {
+    walk(g);
+    find_others(g);
+    for (std::size_t i = 0; i != callers_.size; ++i) {
+      places_.add(callers_.frames[i]);
+    }
+    places_.add(starting_call(g));
+    for (std::size_t i = 0; i != shown_; ++i) {
+      places_.add(others_[i].started_at);
+    }
+    places_.ask();
+    if (callers_.size == 0) {
+      text_.append("\tits callers are unknown: it stood on another stack");
+      write();
+    }
+    say_callers();
+    text_.append("\tstarted in ");
+    say_place(starting_call(g));
+    write();
+    say_others();
+  }
+
+  /// The innermost callers of a goroutine that has used up its stack.
+  THRUM_COLD void write_innermost(const sched::goroutine& g) noexcept {
+    constexpr std::size_t most = 8;  // it calls itself, most likely
+    walk(g);
+    callers_.size = callers_.size < most ? callers_.size : most;
+    for (std::size_t i = 0; i != callers_.size; ++i) {
+      places_.add(callers_.frames[i]);
+    }
+    places_.ask();
+    say_callers();
+  }
+
+ private:
+  static constexpr std::size_t most_others = 16;
+
+  void walk(const sched::goroutine& g) noexcept {
+    sched::stack_bounds bounds = sched::stack_of(g);
+    bounds.below = g.pool->guard_bytes();
+    sched::walk_frames(arch::interrupted_registers(os::fault_machine(what_)), true, bounds,
+                       callers_);
+  }
+
+  void say_head(std::string_view where) noexcept {
+    text_.append("fatal error: thrum: ").append(what_.name);
+    if (what_.has_address) {
+      text_.append(what_.is_memory ? " at address " : " at instruction ").append(what_.address);
+    }
+    text_.append(" ").append(where);
+  }
+
+  /// Ends the line.
+  void write() noexcept {
+    base::write_error(text_.append("\n").view());
+    text_.clear();
+  }
+
+  /// "name at program+0x1f", and the place in the source on the next line, if known.
+  void say_place(const void* address) noexcept {
+    if (const std::string_view name = places_.function_at(address); !name.empty()) {
+      text_.append(name.substr(0, longest_name)).append(" at ");
+      os::append_file(text_, address);
+    } else {
+      os::append_address(text_, address);
+    }
+    if (const std::string_view line = places_.line_of(address); !line.empty()) {
+      text_.append("\n\t\t").append(line);
+    }
+  }
+
+  /// The first caller that a user looks for: behind what aborts, throws or ends the program for an exception.
+  std::size_t find_first() noexcept {
+    constexpr std::size_t most_of_abort = 8;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i != callers_.size && i != most_of_abort; ++i) {
+      first = is_place(i, [](std::string_view place) { return place.substr(0, 9) == "abort at "; })
+                  ? i + 1
+                  : first;
+    }
+    for (std::size_t i = first; i != callers_.size; ++i) {
+      if (is_place(i, &is_throwing)) {
+        first = i + 1;
+      } else if (is_users_place(callers_.frames[i])) {
+        break;
+      }
+    }
+    return first < callers_.size ? first : 0;
+  }
+
+  template <class Test>
+  bool is_place(std::size_t caller, Test test) noexcept {
+    say_place(callers_.frames[caller]);
+    const bool is = test(text_.view());
+    text_.clear();
+    return is;
+  }
+
+  bool is_users_place(const void* address) noexcept {
+    say_place(address);
+    const bool is = is_users(text_.view(), places_.line_of(address));
+    text_.clear();
+    return is;
+  }
+
+  void say_callers() noexcept {
+    const std::size_t first = find_first();
+    bool any = false;
+    for (std::size_t i = first; i != callers_.size; ++i) {
+      any = say_caller(callers_.frames[i], false) || any;
+    }
+    for (std::size_t i = first; i != callers_.size && !any; ++i) {
+      say_caller(callers_.frames[i], true);
+    }
+  }
+
+  bool say_caller(const void* address, bool anyway) noexcept {
+    const bool is_shown = anyway || is_users_place(address);
+    if (is_shown) {
+      text_.append("\t");
+      say_place(address);
+      write();
+    }
+    return is_shown;
+  }
+
+  void find_others(const sched::goroutine& own) noexcept {
+    const std::int64_t now_ms = (os::now() - own.scheduler->started_at) / 1'000'000;
+    own.scheduler->pool->for_each([&](sched::goroutine& g) noexcept {
+      goroutine_record record;
+      if (&g == &own || !describe_into(record, g, now_ms)) {
+        return;
+      }
+      if (shown_ != most_others) {
+        others_[shown_++] = record;
+      }
+      ++alive_;
+    });
+  }
+
+  void say_others() noexcept {
+    for (std::size_t i = 0; i != shown_; ++i) {
+      const goroutine_record& g = others_[i];
+      text_.append("goroutine ").append(g.id).append(" [");
+      text_.append(g.status == sched::g_status::waiting ? sched::describe(g.reason)
+                                                        : describe(g.status));
+      text_.append("]");
+      if (g.name[0] != '\0') {
+        text_.append(" \"").append(std::string_view(g.name)).append("\"");
+      }
+      text_.append(" started in ");
+      say_place(g.started_at);
+      write();
+    }
+    if (alive_ > shown_) {
+      text_.append("and ").append(alive_ - shown_).append(" more goroutines");
+      write();
+    }
+  }
+
+  static constexpr std::size_t longest_name = 1'000;
+
+  const os::fault& what_;
+  base::message<2'048> text_;
+  os::call_stack callers_;
+  goroutine_record others_[most_others];
+  std::size_t shown_ = 0;
+  std::size_t alive_ = 0;
+  os::bare_places places_;
+};
+
+/// Looks at each fault in its handler.
+inline void report_fault(const os::fault& what) noexcept {
+  const sched::machine* const m = sched::current_m();
+  const sched::goroutine* const g = m != nullptr ? m->g : nullptr;
+  auto& known = os::process_wide<crash_handling>::get();
+  if (base::is_end_reported()) {
+    return;
+  }
+  const bool is_overflow = what.is_memory && g != nullptr && report_overflow(*g, what);
+  if (is_overflow) {
+    base::note_reported();
+  }
+  // relaxed: set before the handler is installed
+  if (THRUM_ASAN || THRUM_TSAN || !what.is_last || !known.is_wanted.load(relaxed) ||
+      (g != nullptr && !g->scheduler->config().reports_crashes)) {
+    return;
+  }
+  if (known.is_reporting.exchange(true, relaxed)) {  // relaxed: only one reports
+    os::sleep_ns(10'000'000'000);
+    return;
+  }
+  crash_report report(what);
+  if (is_overflow) {
+    report.write_innermost(*g);
+  } else if (g != nullptr) {
+    report.write_goroutine(*g);
+  } else {
+    report.write_foreign();
+  }
+}
+
+/// Makes crashes reported from now on, if that is wanted, and in any case overflows of stacks.
+inline void install_crash_report(bool is_wanted) noexcept {
+  const bool all = is_wanted && !THRUM_ASAN && !THRUM_TSAN;
+  if (all) {
+    // relaxed: the installation of the handler orders it
+    os::process_wide<crash_handling>::get().is_wanted.store(true, relaxed);
+  }
+  os::install_fault_observer(&report_fault, all ? os::fault_kinds::all : os::fault_kinds::memory);
 }
 
 }}}  // namespace thrum::THRUM_ABI::debug
@@ -60916,7 +60821,7 @@ struct panic_source {
 
   panic_source() = default;
   explicit panic_source(const sched::goroutine& g) noexcept
-      : id(g.id), started_at(g.started_at), is_in_bubble(g.scheduler->clock.is_virtual()) {
+      : id(g.id), started_at(starting_call(g)), is_in_bubble(g.scheduler->clock.is_virtual()) {
     static_assert(sizeof name == sizeof g.name);
     std::memcpy(name, g.name, sizeof name);
     seed = is_in_bubble ? g.scheduler->clock.own().seed : 0;
@@ -60986,7 +60891,8 @@ struct terminate_handling {
   text = describe_callers(symbols, callers.frames, callers.size);
   text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
   base::write_error(text);
-  std::abort();
+  trace_detail::end_with_trouble();
+  base::abort_reported();
 }
 
 /// Reports what has left a main goroutine if it is the exception that is being handled.
@@ -61111,17 +61017,13 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
   }
 }
 
-inline std::uint32_t queued(const sched::processor& p) noexcept {
-  return p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0);
-}
-
 THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
   line.append(": status=").append(static_cast<unsigned>(p.status.peek()));
   line.append(" schedtick=").append(p.schedule_tick.get());
   line.append(" syscalltick=").append(p.syscall_tick.get());
   append_id(line, " m=", p.m.peek(), &sched::machine::id);
-  line.append(" runqsize=").append(queued(p));
+  line.append(" runqsize=").append(p.queued());
   line.append(" gfreecnt=").append(p.free_gs.size());
   line.append(" timerslen=").append(p.timers.size()).append("\n");
 }
@@ -61164,7 +61066,7 @@ inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) no
   append_summary(line, scheduler, now, false);
   line.append(" [");
   for (unsigned i = 0; i < scheduler.procs(); ++i) {
-    line.append(i == 0 ? "" : " ").append(queued(scheduler.ps[i]));
+    line.append(i == 0 ? "" : " ").append(scheduler.ps[i].queued());
   }
   line.append("]\n");
   base::write_error(line.view());
@@ -61229,66 +61131,17 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
 
 #endif
 
-// ---- thrum/detail/debug/slow_stop.hpp ----
-//
-// What a stop that takes long says: which goroutine it waits for, and where that is.
-#ifndef THRUM_DETAIL_DEBUG_SLOW_STOP_HPP
-#define THRUM_DETAIL_DEBUG_SLOW_STOP_HPP
-
-#include <cstddef>
-#include <string>
-
-namespace thrum { inline namespace THRUM_ABI { namespace debug {
-
-/// One line about a goroutine that runs, else about the first that is left; empty if none is. Stops the
-/// goroutines for a moment. Not inside a section.
-inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
-  goroutine_list all(scheduler);
-  all.look(world::stopped);
-  std::size_t n = 0;
-  goroutine_record chosen;
-  all.for_each([&](const goroutine_record& g) {
-    const bool is_better = chosen.status == sched::g_status::waiting && g.status != chosen.status;
-    if (++n == 1 || is_better) {
-      chosen = g;
-    }
-  });
-  if (n == 0) {
-    return {};
-  }
-  os::symbolizer symbols;
-  std::string text = "thrum: stop: waits for goroutine " + std::to_string(chosen.id) + " [";
-  text.append(chosen.status == sched::g_status::waiting ? sched::describe(chosen.reason)
-                                                        : describe(chosen.status));
-  text.append("]");
-  if (chosen.name[0] != '\0') {
-    text.append(" \"").append(chosen.name).append("\"");
-  }
-  for (std::size_t i = 0; i != chosen.size; ++i) {
-    if (!is_internal(symbols.describe(chosen.frames[i]))) {
-      text.append(" in ").append(symbols.describe(chosen.frames[i]));
-      break;
-    }
-  }
-  text.append(", started in ").append(symbols.describe(chosen.started_at));
-  if (n != 1) {
-    text.append(", and for ").append(std::to_string(n - 1)).append(n == 2 ? " other" : " others");
-  }
-  return text.append("; let it return, or call the library in its loop\n");
-}
-
-}}}  // namespace thrum::THRUM_ABI::debug
-
-#endif
-
 // ---- thrum/detail/debug/trouble.hpp ----
 //
 // Detectors of trouble: goroutines that are blocked for long, and that keep their processor for
 // long. They look once in a while, on a thread that may wait and allocate, and report each case
 // once.
+//
+// What a stop that takes long says: which goroutine it waits for, and where that is.
 #ifndef THRUM_DETAIL_DEBUG_TROUBLE_HPP
 #define THRUM_DETAIL_DEBUG_TROUBLE_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -61381,7 +61234,7 @@ class trouble_detector {
     processor& seen = processors_[p.id];
     const std::uint32_t tick = p.schedule_tick.get();  // compared with the last one
     const bool running = p.status.peek() == sched::p_status::running;
-    if (!running || tick != seen.tick || (p.queue.empty() && scheduler.global.empty())) {
+    if (!running || tick != seen.tick || (!p.has_queued() && scheduler.global.empty())) {
       seen = {tick, now, false};
       return;
     }
@@ -61402,9 +61255,46 @@ class trouble_detector {
   std::vector<processor> processors_;
 };
 
+/// One line about a goroutine that runs, else about the first that is left; empty if none is. Stops the
+/// goroutines for a moment. Not inside a section.
+inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
+  goroutine_list all(scheduler);
+  all.look(world::stopped);
+  std::size_t n = 0;
+  goroutine_record chosen;
+  all.for_each([&](const goroutine_record& g) {
+    const bool is_better = chosen.status == sched::g_status::waiting && g.status != chosen.status;
+    if (++n == 1 || is_better) {
+      chosen = g;
+    }
+  });
+  if (n == 0) {
+    return {};
+  }
+  os::symbolizer symbols;
+  std::string text = "thrum: stop: waits for goroutine " + std::to_string(chosen.id) + " [";
+  text.append(chosen.status == sched::g_status::waiting ? sched::describe(chosen.reason)
+                                                        : describe(chosen.status));
+  text.append("]");
+  if (chosen.name[0] != '\0') {
+    text.append(" \"").append(chosen.name).append("\"");
+  }
+  for (std::size_t i = 0; i != chosen.size; ++i) {
+    if (!is_internal(symbols.describe(chosen.frames[i]))) {
+      text.append(" in ").append(symbols.describe(chosen.frames[i]));
+      break;
+    }
+  }
+  text.append(", started in ").append(symbols.describe(chosen.started_at));
+  if (n != 1) {
+    text.append(", and for ").append(std::to_string(n - 1)).append(n == 2 ? " other" : " others");
+  }
+  return text.append("; let it return, or call the library in its loop\n");
+}
+
 }}}  // namespace thrum::THRUM_ABI::debug
 
-#endif
+#endif  // THRUM_DETAIL_DEBUG_TROUBLE_HPP
 
 // ---- thrum/detail/sched/core/open_close.hpp ----
 //
@@ -61517,7 +61407,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::retire_p(machine& m) noexcept {
     if (p.id < procs()) {
       return;  // the number has risen again
     }
-    global.prepend(p.queue.drain());
+    global.prepend(p.drain());
     pool->put(config_.stack_class, p.free_gs.take_all());
     release_p(m);
     bury_locked(p);
@@ -61593,7 +61483,9 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
 
 #endif
 
-// ---- thrum/detail/sched/thread/give_back.hpp ----
+// ---- thrum/detail/sched/thread/thread_creator_work.hpp ----
+//
+// What the creator's thread does. The essay is in thread_creator.hpp.
 //
 // Gives back to the system what a burst leaves behind and then stays unused for a while: the pages
 // of stacks, and threads.
@@ -61622,13 +61514,134 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::resume_quiet_locked() noexcept {
 //   GB1  when nothing is idle, or all has been given back, next() is `never`: the creator sleeps
 //        until the pool or stop_m tells it that something has become idle.
 //   GB2  a virtual clock stands until all Ms sleep: its scheduler keeps its threads.
-#ifndef THRUM_DETAIL_SCHED_THREAD_GIVE_BACK_HPP
-#define THRUM_DETAIL_SCHED_THREAD_GIVE_BACK_HPP
+#ifndef THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_WORK_HPP
+#define THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_WORK_HPP
 
 #include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+THRUM_OUT_OF_LINE void thread_creator::wait() noexcept {
+  std::int64_t until = retry_at_ < check_at_ ? retry_at_ : check_at_;
+  until = give_back_.next() < until ? give_back_.next() : until;
+  bool woken = true;
+  if (until == never) {
+    note_.sleep();
+  } else {
+    woken = note_.sleep_for(until - traits::now());
+  }
+  if (woken) {
+    note_.clear_while_woken();
+  }
+  const std::int64_t now = traits::now();
+  if (now >= check_at_) {
+    check_at_ = now + scheduler_.config().check_every_ns;
+    if (!scheduler_.exit_of_process.has_begun()) {
+      scheduler_.config().check(scheduler_.config().user);
+    }
+  }
+  give_back_.work(now);
+  if (retry_at_ != never || scheduler_.ms.holds_back()) {
+    const bool again = now >= retry_at_;
+    if (again) {
+      retry_at_ = never;
+    }
+    scheduler_.release_held(again);
+    if (retry_at_ == never && scheduler_.ms.holds_back()) {
+      retry_at_ = now + retry_ns;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
+  os::set_thread_name("thrum/creator");
+  if (const std::int64_t period = scheduler_.config().check_every_ns; period != 0) {
+    check_at_ = traits::now() + period;
+  }
+  for (bool last = false; !last;) {
+    wait();
+    last = closing_.load(acquire);  // [cr.list <] acquire: as in close
+    // [cr.list <] acquire: the Ms.
+    for (machine* m = first_.exchange(nullptr, acquire); m != nullptr;) {
+      machine* const next = m->idle_next;
+      if (m->ends) [[unlikely]] {
+        give_back_.join_later(*m);
+      } else {
+        start(*m);
+      }
+      m = next;
+    }
+    // relaxed: published by the note
+    if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
+      scheduler_.config().dump(scheduler_.config().user);
+    }
+    start_late();
+    // relaxed: published by the note
+    if (const std::uint8_t size_class = stack_wanted_.exchange(0, relaxed);
+        size_class != 0 && !last) {
+      make_stack(size_class);
+    }
+    // relaxed: published by the note
+    if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
+      if (machine* const spare = make_spare_(scheduler_)) {
+        start(*spare);
+      }
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::start_late() noexcept {
+  // [cr.list <] acquire: the objects.
+  for (late_start* each = first_late_.exchange(nullptr, acquire); each != nullptr;) {
+    late_start* const next = each->next;
+    each->start(*each);
+    each = next;
+    late_starts_.fetch_sub(1, release);  // [cr.late >] release: what has been made runnable
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::make_stack(std::uint8_t size_class) noexcept {
+  if (goroutine* const g = scheduler_.pool->make(size_class)) {
+    base::intrusive_queue<goroutine> one;
+    one.push_back(g);
+    scheduler_.pool->put(size_class, static_cast<decltype(one)&&>(one));
+    scheduler_.wake_processor();  // for the fork that found none
+  }
+}
+
+THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
+  const int error =
+      m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : -os::no_memory;
+  if (error == 0) {
+    scheduler_.ms.set_limit(m_table::any_number);
+    refusals_ = 0;
+    return;
+  }
+  m.for_signals.give_back();
+  retry_at_ = traits::now() + retry_ns;
+  scheduler_.take_back(m);
+  const bool has_none = scheduler_.ms.with_thread() == 0 && scheduler_.hosts.made() == 0;
+  if (!has_warned_) {
+    has_warned_ = true;
+    base::message<> text("thrum: go: the system refuses thread ");
+    text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
+    text.append(static_cast<std::uint64_t>(error));
+    text.append(has_none ? "); it has no other thread and tries again; "
+                         : "); it continues with the threads it has; ");
+    text.append("raise the limit of processes or memory, or lower options::procs\n");
+    base::write_error(text.view());
+  }
+  if (has_none && ++refusals_ == most_refusals) {
+    base::message<512> text("go: the system has refused the only thread of this runtime ");
+    text.append(std::uint64_t{most_refusals}).append(" times in a row (errno ");
+    text.append(static_cast<std::uint64_t>(error)).append("), so no goroutine can run; ");
+    text.append(
+        "raise the limit of processes (ulimit -u, pids.max) or memory: a runtime takes three ");
+    text.append("threads beside the program's own");
+    base::fatal(text.view());
+  }
+}
 
 THRUM_OUT_OF_LINE void reclaimer::work_on_stacks(std::int64_t now) noexcept {
   stack_pool& pool = *scheduler_.pool;
@@ -61757,144 +61770,7 @@ THRUM_OUT_OF_LINE void reclaimer::join_ended(std::int64_t now) noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#endif
-
-// ---- thrum/detail/sched/thread/thread_creator_work.hpp ----
-//
-// What the creator's thread does. The essay is in thread_creator.hpp.
-#ifndef THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_WORK_HPP
-#define THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_WORK_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-THRUM_OUT_OF_LINE void thread_creator::wait() noexcept {
-  std::int64_t until = retry_at_ < check_at_ ? retry_at_ : check_at_;
-  until = give_back_.next() < until ? give_back_.next() : until;
-  bool woken = true;
-  if (until == never) {
-    note_.sleep();
-  } else {
-    woken = note_.sleep_for(until - traits::now());
-  }
-  if (woken) {
-    note_.clear_while_woken();
-  }
-  const std::int64_t now = traits::now();
-  if (now >= check_at_) {
-    check_at_ = now + scheduler_.config().check_every_ns;
-    if (!scheduler_.exit_of_process.has_begun()) {
-      scheduler_.config().check(scheduler_.config().user);
-    }
-  }
-  give_back_.work(now);
-  if (retry_at_ != never || scheduler_.ms.holds_back()) {
-    const bool again = now >= retry_at_;
-    if (again) {
-      retry_at_ = never;
-    }
-    scheduler_.release_held(again);
-    if (retry_at_ == never && scheduler_.ms.holds_back()) {
-      retry_at_ = now + retry_ns;
-    }
-  }
-}
-
-THRUM_OUT_OF_LINE void thread_creator::run() noexcept {
-  os::set_thread_name("thrum/creator");
-  if (const std::int64_t period = scheduler_.config().check_every_ns; period != 0) {
-    check_at_ = traits::now() + period;
-  }
-  for (bool last = false; !last;) {
-    wait();
-    last = closing_.load(acquire);  // [cr.list <] acquire: as in close
-    // [cr.list <] acquire: the Ms.
-    for (machine* m = first_.exchange(nullptr, acquire); m != nullptr;) {
-      machine* const next = m->idle_next;
-      if (m->ends) [[unlikely]] {
-        give_back_.join_later(*m);
-      } else {
-        start(*m);
-      }
-      m = next;
-    }
-    // relaxed: published by the note
-    if (dump_wanted_.exchange(false, relaxed) && scheduler_.config().dump != nullptr) {
-      scheduler_.config().dump(scheduler_.config().user);
-    }
-    start_late();
-    // relaxed: published by the note
-    if (const std::uint8_t size_class = stack_wanted_.exchange(0, relaxed);
-        size_class != 0 && !last) {
-      make_stack(size_class);
-    }
-    // relaxed: published by the note
-    if (spare_wanted_.exchange(false, relaxed) && !last && retry_at_ == never) {
-      if (machine* const spare = make_spare_(scheduler_)) {
-        start(*spare);
-      }
-    }
-  }
-}
-
-THRUM_OUT_OF_LINE void thread_creator::start_late() noexcept {
-  // [cr.list <] acquire: the objects.
-  for (late_start* each = first_late_.exchange(nullptr, acquire); each != nullptr;) {
-    late_start* const next = each->next;
-    each->start(*each);
-    each = next;
-    late_starts_.fetch_sub(1, release);  // [cr.late >] release: what has been made runnable
-  }
-}
-
-THRUM_OUT_OF_LINE void thread_creator::make_stack(std::uint8_t size_class) noexcept {
-  if (goroutine* const g = scheduler_.pool->make(size_class)) {
-    base::intrusive_queue<goroutine> one;
-    one.push_back(g);
-    scheduler_.pool->put(size_class, static_cast<decltype(one)&&>(one));
-    scheduler_.wake_processor();  // for the fork that found none
-  }
-}
-
-THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
-  const int error =
-      m.for_signals.reserve() ? os::thread::start(m.thread, m_main_, &m) : -os::no_memory;
-  if (error == 0) {
-    scheduler_.reserve.set_limit(thread_reserve::any_number);
-    refusals_ = 0;
-    return;
-  }
-  m.for_signals.give_back();
-  retry_at_ = traits::now() + retry_ns;
-  scheduler_.take_back(m);
-  // The limit is known before this is written: to write may take long, and until it is known a loop may take
-  // the last thread.
-  const bool has_none = scheduler_.ms.with_thread() == 0 && scheduler_.hosts.made() == 0;
-  if (!has_warned_) {
-    has_warned_ = true;
-    base::message<> text("thrum: go: the system refuses thread ");
-    text.append(std::uint64_t{m.id} + 1).append(" of this runtime (errno ");
-    text.append(static_cast<std::uint64_t>(error));
-    text.append(has_none ? "); it has no other thread and tries again; "
-                         : "); it continues with the threads it has; ");
-    text.append("raise the limit of processes or memory, or lower options::procs\n");
-    base::write_error(text.view());
-  }
-  if (has_none && ++refusals_ == most_refusals) {
-    base::message<512> text("go: the system has refused the only thread of this runtime ");
-    text.append(std::uint64_t{most_refusals}).append(" times in a row (errno ");
-    text.append(static_cast<std::uint64_t>(error)).append("), so no goroutine can run; ");
-    text.append(
-        "raise the limit of processes (ulimit -u, pids.max) or memory: a runtime takes three ");
-    text.append("threads beside the program's own");
-    base::fatal(text.view());
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
+#endif  // THRUM_DETAIL_SCHED_THREAD_THREAD_CREATOR_WORK_HPP
 
 // ---- thrum/detail/sched/thread/threads.hpp ----
 //
@@ -61906,9 +61782,10 @@ THRUM_OUT_OF_LINE void thread_creator::start(machine& m) noexcept {
 //              queue, or in the background queue (preempt.hpp). Before a new one: see thread_creator.hpp
 //   new        the creator makes its thread; the P waits for it
 // Where max_threads allows no other one, the P is held back as one whose thread the system has refused
-// (thread_table.hpp): a running M takes its work, and the first M that idles takes the P. Only where each
-// thread is in a call that blocks, or sleeps with the goroutine that is locked to it, can work wait for
-// ever: that ends the program.
+// (thread_table.hpp): a running M takes its work, and the first M that idles takes the P. Where each thread
+// is in a call that blocks, or sleeps with the goroutine that is locked to it, work waits for the end of a
+// call, and a message says so once. Where all threads sleep with their goroutines it could wait for ever:
+// that ends the program.
 //
 // Invariants
 //   MT1  an M in the idle list has a thread that has started: a P that is given to it runs at once.
@@ -61941,7 +61818,6 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
     }
   }
   if (m != nullptr) {
-    note_threads_locked(*this);
     idle.lock().unlock();
     pass_p(p, *m, spinning);
     return;
@@ -61952,7 +61828,6 @@ THRUM_OUT_OF_LINE void runtime_scheduler::start_m(processor& p, bool spinning) n
   }
   m = new_m_locked();
   ms.begin_locked(*m);
-  note_threads_locked(*this);
   idle.lock().unlock();
   pass_p(p, *m, spinning);  // the new thread's first sleep returns at once
   creator.request(*m);
@@ -61984,31 +61859,49 @@ THRUM_OUT_OF_LINE machine* runtime_scheduler::new_m_locked() noexcept {
 [[noreturn]] THRUM_COLD inline void refuse_more_threads(unsigned most) noexcept {
   base::message<> text;
   text.append("go: the runtime needs more than ").append(std::uint64_t{most});
-  text.append(" threads; too many goroutines are inside blocking calls, or locked ");
-  text.append("to their threads, at once; raise options::max_threads or bound their number");
+  text.append(" threads; too many goroutines are locked to their threads at once; ");
+  text.append("raise options::max_threads or bound their number");
   base::fatal(text.view());
+}
+
+THRUM_COLD inline void report_blocked_threads(unsigned most) noexcept {
+  base::message<512> text("thrum: go: all ");
+  text.append(std::uint64_t{most});
+  text.append(
+      " threads of this runtime are inside blocking calls, or locked to goroutines that wait; ");
+  text.append("other goroutines wait until one of the calls returns; ");
+  text.append("raise options::max_threads or bound the number of blocking calls\n");
+  base::write_error(text.view());
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_at_limit_locked(processor& p,
                                                                     bool spinning) noexcept {
+  global.append(p.yielded.drain());  // take_bound looks there
   if (goroutine* const g = take_bound()) {
     idle.lock().unlock();
     pass_p(p, *g->bound, spinning);
     return;
   }
-  const bool has_work = !p.queue.empty() || has_shared_work() || has_forks();
+  const bool has_work = p.has_queued() || has_shared_work() || has_forks();
   // relaxed: a thread that comes back says so before it takes the lock
-  const std::uint32_t occupied = taken.blocked.load(relaxed) + locked_asleep.load(relaxed);
-  if (has_work && occupied >= ms.with_thread()) {
+  const std::uint32_t asleep = locked_asleep.load(relaxed);
+  if (has_work && asleep >= ms.with_thread()) {
     idle.lock().unlock();
     refuse_more_threads(config_.max_threads);
   }
+  // relaxed: as above
+  const bool reports =
+      has_work && !has_reported_limit && taken.blocked.load(relaxed) + asleep >= ms.with_thread();
+  has_reported_limit = has_reported_limit || reports;
   if (spinning) {
     idle.give_back_unit();  // release_held looks for what its search would have found
   }
   hold_back_locked(p);
   idle.lock().unlock();
   creator.offer_idle();  // it tries again now and then
+  if (reports) [[unlikely]] {
+    report_blocked_threads(config_.max_threads);
+  }
 }
 
 /// The first that can run on one thread only, which sleeps without being idle. Null: there is none.
@@ -62021,7 +61914,7 @@ THRUM_OUT_OF_LINE goroutine* runtime_scheduler::take_bound() noexcept {
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hold_back_locked(processor& p) noexcept {
-  global.prepend(p.queue.drain());
+  global.prepend(p.drain());
   ms.hold_back_locked(p);
   if (poll.somebody_sleeps()) {
     poller.wake();  // it comes to stop_m, or finds a P
@@ -62086,8 +61979,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::take_back(machine& m) noexcept {
     }
   }
   ms.vacate_locked(m);
-  reserve.set_limit(ms.with_thread());
-  note_threads_locked(*this);
+  ms.set_limit(ms.with_thread());
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::release_held(bool again) noexcept {
@@ -62171,7 +62063,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers whi
 }
 
 THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
-  const auto has_work = [&] { return !p.queue.empty() || has_shared_work() || has_forks(); };
+  const auto has_work = [&] { return p.has_queued() || has_shared_work() || has_forks(); };
   if ((p.attention.get() & attention_low) != 0) {
     // relaxed: its next holder shows what it runs
     p.attention.fetch_and(~std::uint32_t{attention_low}, relaxed);
@@ -62215,7 +62107,7 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::sched
 
-#endif
+#endif  // THRUM_DETAIL_SCHED_THREAD_THREADS_HPP
 
 #include <new>
 
@@ -62327,164 +62219,6 @@ THRUM_OUT_OF_LINE void runtime_scheduler::join_threads() noexcept {
 #ifndef THRUM_DETAIL_SCHED_HOST_HOST_SEARCH_HPP
 #define THRUM_DETAIL_SCHED_HOST_HOST_SEARCH_HPP
 
-// ---- thrum/detail/sched/fork/fork_thief.hpp ----
-//
-// Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
-// as long as it finds some. What a fork is: fork.hpp.
-#ifndef THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
-#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
-
-#include <cstdint>
-#include <new>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
-/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
-/// F3: calls taken(half) before another thread can see that the half is gone.
-template <class F>
-forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
-                     F taken) noexcept {
-  const unsigned forking = scheduler.ps.forking();
-  const unsigned n = forking + scheduler.ps.hosts();
-  unsigned at = anywhere % n;
-  for (unsigned i = 0; i < n; ++i) {
-    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
-    forked* const half =
-        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
-    if (half != nullptr) {
-      return half;
-    }
-    at = at + 1 == n ? 0 : at + 1;
-  }
-  return nullptr;
-}
-
-/// The next half for a goroutine that has run one; null if it is to end.
-inline forked* next_forked(forker& own) noexcept {
-  section here;
-  preemption_point(here);
-  if (own.g.exiting) {
-    return nullptr;
-  }
-  machine& m = here.this_m();
-  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
-                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
-  if (half != nullptr) {
-    m.p->counts.steals.add();
-  }
-  return half;
-}
-
-/// The life of a goroutine that runs what others have forked.
-inline void run_forks(goroutine& g) {
-  forked* half = *static_cast<forked**>(g.task);
-  {
-    forker own;
-    show_thief(*half, own);
-    do {
-      run_stolen(own, *half);
-      half = next_forked(own);
-    } while (half != nullptr);
-  }
-  end_goroutine(g);
-}
-
-/// What class of stacks a goroutine needs that is to run any half. Looked at again under the lock of
-/// the list that a half is in.
-inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
-  std::uint8_t largest = scheduler.config().stack_class;
-  scheduler.for_each_forking_p([&](processor& p) {
-    const std::uint8_t here = p.forks.largest_class();
-    largest = here > largest ? here : largest;
-  });
-  return largest;
-}
-
-/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
-inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
-                              std::uint8_t size_class) noexcept {
-  goroutine* const g = take_g(scheduler, m, size_class);
-  if (g == nullptr) {
-    if (scheduler.pool->has_hooks()) {
-      scheduler.creator.request_stack(size_class);
-    }
-    return nullptr;
-  }
-  if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {
-    untake_g(scheduler, *g);
-    return nullptr;
-  }
-  ::new (reserve_task(*g, sizeof(forked*), alignof(forked*))) forked*(nullptr);
-  g->id = next_id(scheduler, m);
-  g->entry = &run_forks;
-  g->discard_result = [](goroutine&) noexcept {};
-  g->set_name("fork_join");
-  g->started_at = reinterpret_cast<const void*>(&run_forks);
-  g->join.set(join_state::none);
-  prepare_launch(scheduler, *g);
-  return g;
-}
-
-/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
-/// offered nor queued.
-inline void give_to_helper(forked& half, goroutine& helper) noexcept {
-  begin_stolen(half, nullptr);
-  *static_cast<forked**>(helper.task) = &half;
-  helper.started_at = reinterpret_cast<const void*>(half.run);
-  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
-}
-
-/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
-/// or there is no memory: then the half's owner will run it. `m` as from m_of.
-inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
-                              std::uint32_t anywhere) noexcept {
-  for (;;) {
-    const std::uint8_t size_class = helper_stack_class(scheduler);
-    goroutine* const g = open_helper(scheduler, m, size_class);
-    if (g == nullptr) {
-      return nullptr;
-    }
-    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
-    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
-      return g;
-    }
-    untake_g(scheduler, *g);
-    if (helper_stack_class(scheduler) == size_class) {
-      return nullptr;
-    }
-  }
-}
-
-/// For a P that has nothing else. On g0.
-inline goroutine* take_forked(machine& m) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
-  if (!scheduler.has_forks()) [[likely]] {
-    return nullptr;
-  }
-  goroutine* const g = make_helper(scheduler, &m, m.search.next());
-  if (g != nullptr) {
-    m.p->counts.created.add();
-    m.p->counts.steals.add();
-    begin_slice(*m.p);
-  }
-  return g;
-}
-
-/// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
-/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
-THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
-  goroutine* const g = make_helper(scheduler, nullptr, at);
-  if (g != nullptr) {
-    scheduler.count_created_elsewhere();
-    ready_elsewhere(*g);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
 // ---- thrum/detail/sched/run/attend.hpp ----
 //
 // Doing what is asked of a P (`processor::attention`): to stand still, to end a slice, to run
@@ -62562,6 +62296,7 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
     return m;
   }
   p.counts.preemptions.add();
+  trace_detail::happens(m, trace_detail::event_kind::gives_way);
   return give_way(m);
 }
 
@@ -62583,6 +62318,7 @@ inline void execute(machine& m, goroutine& g) noexcept {
   m.g = &g;
   g.status.set(g_status::running);
   m.p->counts.switches.add();
+  trace_detail::runs(m, g);
   if constexpr (THRUM_EXCEPTIONS) {
     *m.exceptions = g.exceptions;
   }
@@ -62617,7 +62353,7 @@ inline void execute(machine& m, goroutine& g) noexcept {
 //   in turn, 1 in 61 the poller, if no thread has polled for a while, a background goroutine, and the
 //                    global queue: so that nothing there starves behind a busy ring
 //   own queue        runnext, then the ring
-//   global           a fair share of it
+//   behind it        one that yielded here, or a fair share of the global queue, in turns
 //   background       if it has just run such a goroutine, and no thread wants help (background.hpp)
 //   poller           without waiting, if goroutines wait there and no other thread polls
 //   others           four stealing rounds, if not too many Ms search already
@@ -62658,6 +62394,20 @@ struct stolen {
   std::int64_t next_timer = timer_heap<traits>::never;
 };
 
+/// Half of the goroutines that yielded on another P: one to run, the others to this P's.
+inline goroutine* steal_yielded(processor& own, processor& victim) noexcept {
+  if (victim.yielded.empty()) {
+    return nullptr;
+  }
+  auto taken = victim.yielded.take_surplus(0);
+  own.counts.steals.add(taken.size());
+  goroutine* const first = taken.pop_front();
+  if (!taken.empty()) {
+    own.yielded.append(static_cast<decltype(taken)&&>(taken));
+  }
+  return first;
+}
+
 inline stolen steal_work(machine& m) noexcept {
   constexpr int rounds = traits::steal_rounds;
   runtime_scheduler& scheduler = *m.scheduler;
@@ -62697,8 +62447,13 @@ inline stolen steal_work(machine& m) noexcept {
       // A victim that is not inside a system call may well run its runnext itself in a moment.
       const bool may_run_it = status == p_status::running;
       result.g = victim.queue.steal_half_into(own.queue, last, may_run_it);
+      if (result.g == nullptr && (result.g = steal_yielded(own, victim)) != nullptr) {
+        return result;
+      }
       if (result.g != nullptr) {
-        own.counts.steals.add(1 + own.queue.ring_size());
+        const std::uint32_t n = 1 + own.queue.ring_size();
+        own.counts.steals.add(n);
+        trace_detail::happens(m, trace_detail::event_kind::stolen, n, victim.id);
         if (had_runnext) {
           // Help was of use to this P, so it may call again.
           victim.wake_credit.set(traits::wake_credit);
@@ -62854,8 +62609,6 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
     if (p == nullptr) {
       // Every P is busy; their holders see their own timers, and the next idler the others'.
       scheduler.ask_for_spinner_locked();
-    } else {
-      note_threads_locked(scheduler);
     }
   }
   if (p != nullptr) {
@@ -62928,14 +62681,14 @@ inline goroutine* find_work(machine& m) noexcept {
       if (goroutine* g = take_background_in_turn(m)) {
         return g;
       }
-      if (goroutine* g = take_global_in_turn(m)) {
+      if (goroutine* g = take_behind_ring_in_turn(m)) {
         return g;
       }
     }
     if (goroutine* g = take_local(m)) {
       return g;
     }
-    if (goroutine* g = take_global(m)) {
+    if (goroutine* g = take_behind_ring(m)) {
       return g;
     }
     if (was_low && may_follow(scheduler)) {
@@ -63211,6 +62964,11 @@ inline goroutine* steal_for_host(machine& m) noexcept {
     if (goroutine* const g =
             victim.queue.steal_half_into(m.p->queue, m.spinning, status == p_status::running)) {
       m.p->counts.steals.add();
+      trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+      return g;
+    }
+    if (goroutine* const g = victim.yielded.pop()) {
+      m.p->counts.steals.add();
       return g;
     }
   }
@@ -63320,9 +63078,7 @@ class host_call {
 /// Goroutines that could run at about this time, but for those in the inbox.
 inline std::size_t count_ready(runtime_scheduler& scheduler) noexcept {
   std::size_t n = scheduler.global.size() + (scheduler.has_forks() ? 1 : 0);
-  scheduler.for_each_live_p([&](const processor& p) {
-    n += p.queue.size() + (p.queue.peek_runnext() != nullptr ? 1 : 0);
-  });
+  scheduler.for_each_live_p([&](const processor& p) { n += p.queued(); });
   return n;
 }
 
@@ -63927,9 +63683,11 @@ inline void* m_main(void* argument) noexcept {
   if (config.thread_started != nullptr) {
     config.thread_started(config.user, m.id);
   }
+  trace_detail::happens(m, trace_detail::event_kind::thread_began);
   goroutine* const first = first_goroutine(m);
   scheduler.creator.lower_own_priority();
   run_goroutines(m, first);
+  trace_detail::happens(m, trace_detail::event_kind::thread_ended);
   if (config.thread_stopping != nullptr) {
     config.thread_stopping(config.user, m.id);
   }
@@ -64180,7 +63938,10 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
 //   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
 //   blocked  something waits or is due, and the thread has slept for `blocked_ns`, or, on a system
-//            that does not say whether it sleeps, has had no CPU for `silent_ns`
+//            that does not say whether it sleeps, has had no CPU for `silent_ns`. If the P was taken from
+//            blocked threads before, and the last of them is still in its call, a shorter sleep is
+//            enough (patience_of), and after three times a look: thousands of calls that block begin
+//            at the pace of the rounds
 //   unresponsive
 //            it was asked by a signal and has computed on without taking it: some goroutine has
 //            blocked signals on that thread, this one or an earlier one, or it is in a long call of
@@ -64224,8 +63985,8 @@ class retaker {
                bool has_returned) const noexcept;
 
   /// A P runs one goroutine, and others could use it. Moves `next_look` forward to when it should be
-  /// asked again.
-  void press(processor& p, std::int64_t now, const turn& its, std::int64_t& next_look) noexcept;
+  /// asked again. True: the P was taken once more in a row, and its next M may block as well.
+  bool press(processor& p, std::int64_t now, const turn& its, std::int64_t& next_look) noexcept;
 
   /// R1 to R5. press() decides when.
   void retake(processor& p, machine& m) noexcept;
@@ -64252,6 +64013,22 @@ class retaker {
     return changes <= patience ? window_ns_ : window_ns_ << (changes - patience);
   }
 
+  /// How long the M of a P must have slept in a call: a quarter as long each time in a row.
+  static constexpr std::uint32_t most_in_row = 3;
+  static std::int64_t patience_of(const what_was_seen& seen) noexcept {
+    const std::int64_t ns = traits::blocked_ns >> (2 * seen.taken_in_row);
+    return ns > traits::monitor_min_sleep_ns ? ns : traits::monitor_min_sleep_ns;
+  }
+  std::int64_t window_of(const what_was_seen& seen) const noexcept {
+    const std::int64_t window = window_of(seen.changes);
+    const std::int64_t patience_ns = patience_of(seen);
+    return window < patience_ns ? window : patience_ns;
+  }
+  static void note_blocked(what_was_seen& seen, const machine& m) noexcept;
+  /// True: once more in a row.
+  bool take_from_blocked(processor& p, machine& m, std::int64_t now,
+                         std::int64_t& next_look) noexcept;
+
   /// Whether the thread has computed for long without hearing the signal that was sent in this
   /// slice. By its own clock, as it may wait for a CPU.
   static bool is_unresponsive(processor& p, const machine& m, std::int64_t cpu) noexcept;
@@ -64272,7 +64049,15 @@ class retaker {
   }
 
   runtime_scheduler& scheduler_;
-  machine* watched_ = nullptr;
+  /// Ms that a look at those without a P asks for their CPU time, at a few hundred ns each. More of them
+  /// than this take turns.
+  static constexpr std::uint32_t most_watched = 32;
+  void append_watched(machine& m) noexcept;
+  /// Interrupts it if it has computed without a P since the last look.
+  void look_at_watched(machine& m, std::int64_t now) noexcept;
+
+  machine* watched_ = nullptr;  // the next to be looked at
+  machine* last_watched_ = nullptr;
   std::int64_t watched_at_ = 0;
   std::int64_t window_ns_;
   std::int64_t least_run_ns_;
@@ -64298,20 +64083,49 @@ inline retaker::turn retaker::turn_of(const processor& p, std::int64_t now, std:
   return its;
 }
 
-inline void retaker::press(processor& p, std::int64_t now, const turn& its,
+inline void retaker::note_blocked(what_was_seen& seen, const machine& m) noexcept {
+  const auto* const last = static_cast<const machine*>(seen.taken_from);
+  // [m.retake <] acquire: pairs with forget_p.
+  if (last != nullptr && last->retake.load(acquire) != retake_state::taken) {
+    seen.taken_in_row = 0;
+  } else if (seen.taken_in_row < most_in_row) {
+    ++seen.taken_in_row;
+  }
+  seen.taken_from = &m;
+}
+
+inline bool retaker::take_from_blocked(processor& p, machine& m, std::int64_t now,
+                                       std::int64_t& next_look) noexcept {
+  auto& seen = p.seen;
+  seen.cpu_of = nullptr;
+  seen.changes = 0;
+  note_blocked(seen, m);
+  sooner(next_look, now + patience_of(seen));
+  retake(p, m);
+  if (seen.taken_in_row <= 1) {
+    return false;
+  }
+  scheduler_.creator.request_spare();  // a thread is there when the next one blocks
+  return true;
+}
+
+inline bool retaker::press(processor& p, std::int64_t now, const turn& its,
                            std::int64_t& next_look) noexcept {
   machine* const m = p.m.get();
   if (m == nullptr) {
-    return;
+    return false;
   }
   auto& seen = p.seen;
   const std::int64_t since = its.since;
   const std::int64_t allowed = its.until;
   if constexpr (!traits::has_fine_cpu_clock) {
     press_by_looks(p, *m, now, its, next_look);
-    return;
+    return false;
   }
   if (seen.cpu_of != m || seen.cpu_since != since) {
+    if (seen.changes >= patience) {
+      seen.taken_in_row = 0;
+    }
     seen.cpu_of = m;
     seen.cpu_since = since;
     seen.cpu = m->self.cpu_now();
@@ -64319,45 +64133,54 @@ inline void retaker::press(processor& p, std::int64_t now, const turn& its,
     seen.spared = false;
     seen.asked = false;
     seen.changes = seen.changes < most_changes ? seen.changes + 1 : most_changes;
+    if (seen.taken_in_row == most_in_row && m->self.look() == os::thread_look::in_system) {
+      return take_from_blocked(p, *m, now, next_look);
+    }
     // The next look is of use when the goroutine may be interrupted (`allowed`), or when its thread
     // may have been blocked for long enough to lose its P: at the earlier of the two.
     const std::int64_t useful =
         allowed - now < traits::blocked_ns ? allowed - now : traits::blocked_ns;
-    const std::int64_t window = window_of(seen.changes);
-    sooner(next_look, now + (useful < window ? window : useful));
-    return;
+    const std::int64_t window = window_of(seen);
+    sooner(next_look, now + (useful < window || seen.taken_in_row != 0 ? window : useful));
+    return false;
   }
   const std::int64_t elapsed = now - seen.cpu_when;
-  if (elapsed < window_of(seen.changes)) {
-    sooner(next_look, seen.cpu_when + window_of(seen.changes));
-    return;
+  if (elapsed < window_of(seen)) {
+    sooner(next_look, seen.cpu_when + window_of(seen));
+    return false;
   }
   seen.changes = 0;
   const std::int64_t cpu = m->self.cpu_now();
   // A thread that has used less than a sixteenth of the time as CPU time does not compute.
   constexpr std::int64_t few = 16;
   if (cpu - seen.cpu < elapsed / few) {
-    if (elapsed < traits::blocked_ns) {
-      sooner(next_look, seen.cpu_when + traits::blocked_ns);
-      return;
+    if (elapsed < patience_of(seen)) {
+      sooner(next_look, seen.cpu_when + patience_of(seen));
+      return false;
     }
     // Its CPU clock stands also while it only waits for a CPU: the system knows which it is, or one
     // that does not say is given time, as a loop without a P is more than there are CPUs.
     const os::thread_look look = m->self.look();
     if (look == os::thread_look::unknown && elapsed < traits::silent_ns) {
       sooner(next_look, seen.cpu_when + traits::silent_ns);
-      return;
+      return false;
     }
     if (look != os::thread_look::computes) {
-      seen.cpu_of = nullptr;
-      sooner(next_look, now + traits::blocked_ns);
-      retake(p, *m);
-      return;
+      return take_from_blocked(p, *m, now, next_look);
     }
+  }
+  if (seen.taken_in_row != 0) {
+    if (now - since < traits::blocked_ns) {  // it comes to its call, or has a thread that begins
+      seen.cpu = cpu;
+      seen.cpu_when = now;
+      sooner(next_look, now + patience_of(seen));
+      return false;
+    }
+    seen.taken_in_row = 0;
   }
   if (now < allowed) {
     sooner(next_look, allowed);
-    return;
+    return false;
   }
   // It may have computed at first and be blocked now; a signal would make its call fail with EINTR.
   // So it is spared, but only once in a row, as not every system can say whether a thread sleeps.
@@ -64367,7 +64190,7 @@ inline void retaker::press(processor& p, std::int64_t now, const turn& its,
     seen.cpu = cpu;
     seen.cpu_when = now;
     sooner(next_look, now + traits::blocked_ns);
-    return;
+    return false;
   }
   seen.spared = false;
   seen.cpu = cpu;
@@ -64375,13 +64198,14 @@ inline void retaker::press(processor& p, std::int64_t now, const turn& its,
   sooner(next_look, now + traits::blocked_ns);
   ask(p, now, its);
   if (!scheduler_.config().interrupts) {
-    return;
+    return false;
   }
   if (is_unresponsive(p, *m, cpu)) {
     take_from_unresponsive(p, *m);
-    return;
+    return false;
   }
   static_cast<void>(interrupt(*m, most_tries));
+  return false;
 }
 
 inline void retaker::press_by_looks(processor& p, machine& m, std::int64_t now, const turn& its,
@@ -64493,46 +64317,65 @@ inline void retaker::retake(processor& p, machine& m) noexcept {
     return;
   }
   m.g->status.set(g_status::syscall);
+  trace_detail::happens_to(scheduler_, trace_detail::event_kind::taken, p.id, m.g->id, m.id);
   m.retake.store(retake_state::taken, release);  // [m.retake >] release: R5
   p.m.set(nullptr);
   p.status.store(p_status::idle, release);  // [p.status >] release: in flight
   if (!m.watched) {
     m.watched = true;
-    m.watched_next = watched_;
-    watched_ = &m;
+    append_watched(m);
   }
   m.watched_cpu = m.self.cpu_now();
+  m.watched_at = traits::now();
   scheduler_.taken.retakes.add();
   scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_off(p);
+}
+
+inline void retaker::append_watched(machine& m) noexcept {
+  m.watched_next = nullptr;
+  (watched_ == nullptr ? watched_ : last_watched_->watched_next) = &m;
+  last_watched_ = &m;
+}
+
+inline void retaker::look_at_watched(machine& m, std::int64_t now) noexcept {
+  const std::int64_t elapsed = now - m.watched_at;
+  if (elapsed < window_ns_) {
+    return;
+  }
+  const std::int64_t cpu = m.self.cpu_now();
+  const bool has_computed =
+      traits::has_fine_cpu_clock ? cpu - m.watched_cpu > elapsed / 2 : cpu != m.watched_cpu;
+  if (scheduler_.config().interrupts && has_computed) {
+    static_cast<void>(interrupt(m, 1));
+  }
+  m.watched_cpu = cpu;
+  m.watched_at = now;
 }
 
 inline void retaker::watch(std::int64_t now, std::int64_t& next_look) noexcept {
   if (watched_ == nullptr) {
     return;
   }
-  const std::int64_t elapsed = now - watched_at_;
-  if (elapsed < window_ns_) {
+  if (now - watched_at_ < window_ns_) {
     sooner(next_look, watched_at_ + window_ns_);
     return;
   }
   watched_at_ = now;
-  for (machine** link = &watched_; *link != nullptr;) {
-    machine& m = **link;
+  machine* const last = last_watched_;
+  for (std::uint32_t looks = 0; looks != most_watched && watched_ != nullptr; ++looks) {
+    machine& m = *watched_;
+    watched_ = m.watched_next;
     // [m.retake <] acquire: pairs with forget_p.
-    if (m.retake.load(acquire) != retake_state::taken) {
+    if (m.retake.load(acquire) == retake_state::taken) {
+      append_watched(m);
+      look_at_watched(m, now);
+    } else {
       m.watched = false;
-      *link = m.watched_next;
-      continue;
     }
-    const std::int64_t cpu = m.self.cpu_now();
-    const bool has_computed =
-        traits::has_fine_cpu_clock ? cpu - m.watched_cpu > elapsed / 2 : cpu != m.watched_cpu;
-    if (scheduler_.config().interrupts && has_computed) {
-      static_cast<void>(interrupt(m, 1));
+    if (&m == last) {
+      break;
     }
-    m.watched_cpu = cpu;
-    link = &m.watched_next;
   }
   if (watched_ != nullptr) {
     sooner(next_look, now + traits::blocked_ns);
@@ -64569,9 +64412,6 @@ class monitor {
 
   /// Whether goroutines wait for a P that have come back from calls.
   void note_returns() noexcept;
-
-  /// Says once that goroutines are held back for want of threads, and lets them go when they can.
-  void look_at_reserve() noexcept;
 
   /// Sends an idle P to the poller that all threads have left; polls when no thread has for 10 ms.
   void look_at_poller(std::int64_t now) noexcept;
@@ -64627,7 +64467,7 @@ class monitor {
   bool is_wanted_elsewhere() noexcept {
     bool waits = false;
     if (scheduler_.idle.spinner_wanted()) {
-      scheduler_.for_each_live_p([&](const processor& p) { waits = waits || !p.queue.empty(); });
+      scheduler_.for_each_live_p([&](const processor& p) { waits = waits || p.has_queued(); });
     }
     return waits;
   }
@@ -64694,9 +64534,6 @@ inline void monitor::run() noexcept {
       acted = look_at_forks(i, forking, now) || acted;
     }
     retaker_.watch(now, next_look_);
-    if (scheduler_.reserve.is_active()) [[unlikely]] {
-      look_at_reserve();
-    }
     look_at_poller(now);  // is no sign that Ps need to be looked at
     quiet_rounds_ = acted ? 0 : quiet_rounds_ + 1;
     if (config.trace_every_ns != 0 && now >= next_trace_ &&
@@ -64716,29 +64553,6 @@ inline void monitor::note_returns() noexcept {
   const std::uint32_t returns = scheduler_.monitor.returns();
   if (returns == std::exchange(returns_, returns) && scheduler_.global.empty()) {
     served_ = returns;  // by themselves; one that is counted now stands there a moment later
-  }
-}
-
-THRUM_COLD inline void monitor::look_at_reserve() noexcept {
-  if (scheduler_.reserve.is_to_be_reported()) {
-    base::message<512> text("thrum: go: all but one of the ");
-    text.append(std::uint64_t{most_threads(scheduler_)});
-    text.append(" threads of this runtime run CPU-bound goroutines that do not call the ");
-    text.append("library; more of their kind are held back until one of these ends or waits; ");
-    text.append("raise options::max_threads or the system's limit, or start fewer of them\n");
-    base::write_error(text.view());
-  }
-  {
-    scoped guard(scheduler_.idle.lock());
-    constexpr std::size_t enough = 2;
-    if (scheduler_.reserve.stopped() == 0 || free_threads(scheduler_) >= enough) {
-      scheduler_.reserve.end_locked();
-    }
-  }
-  auto held = scheduler_.reserve.release(most_threads(scheduler_));
-  if (!held.empty()) {
-    queue_all(scheduler_, static_cast<decltype(held)&&>(held));
-    scheduler_.wake_processor();
   }
 }
 
@@ -64900,7 +64714,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   const std::uint32_t asked = p.attention.get();
   const bool low = (asked & attention_low) != 0;
   const bool others_wait =
-      !p.queue.empty() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
+      p.has_queued() || !scheduler_.global.empty() || (low && is_wanted_elsewhere());
   const bool is_wanted = due || others_wait || exits_ || must_share_cpus() ||
                          (asked & (attention_retire | attention_share)) != 0 ||
                          (low && !scheduler_.background.empty());
@@ -64914,7 +64728,9 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
                                                         : retaker_.never;
     const retaker::turn its =
         retaker_.turn_of(p, now, due_since, others_wait && returns_ != served_);
-    retaker_.press(p, now, its, next_look_);
+    if (retaker_.press(p, now, its, next_look_)) {
+      return true;
+    }
     if (p.seen.asked_at == now && its.ends_slice) {
       served_ = returns_;
     }
@@ -65008,7 +64824,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   if (tick != p.seen.syscall_tick && !slice_is_over) {
     p.seen.syscall_tick = tick;
     p.seen.syscall_when = now;
-    if (!p.queue.empty() || !scheduler_.global.empty()) {
+    if (p.has_queued() || !scheduler_.global.empty()) {
       const std::int64_t again = now + traits::blocked_ns;
       next_look_ = again < next_look_ ? again : next_look_;
     }
@@ -65016,7 +64832,7 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   }
   // No thread needs this P: nothing is queued here, and others are there to take what may come.
   constexpr std::int64_t longest_ns = 10'000'000;
-  if (p.queue.empty() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
+  if (!p.has_queued() && scheduler_.idle.spinning() + scheduler_.idle.idle_ps() > 0 &&
       now - p.seen.syscall_when < longest_ns) {
     return false;
   }
@@ -65026,9 +64842,11 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
     return false;
   }
   p.m.set(nullptr);
+  p.first_calls_are_long.set(true);
   p.syscall_tick.add();                            // we hold the P now
   scheduler_.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
   scheduler_.hand_offs.add();
+  trace_detail::happens_to(scheduler_, trace_detail::event_kind::handed_off, p.id);
   scheduler_.hand_off(p);
   return true;
 }
@@ -65184,6 +65002,7 @@ THRUM_COLD inline machine& answer_monitor(machine& m) noexcept {
     os::unblock_preempt_signal();
   }
   machine& here = regain_p(m);
+  trace_detail::happens(here, trace_detail::event_kind::call_ended);
   g.status.set(g_status::running);
   wait_if_frozen(here);
   return here;
@@ -65201,8 +65020,6 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
     bool (*give_up)(machine&) noexcept;
     bool slept;
   } own{m, give_up, false};
-  auto& reserve = m.scheduler->reserve;
-  reserve.begin_stop();
   arch::call_as_parked(
       g.sp_slot(),
       [](void* argument) noexcept {
@@ -65216,7 +65033,6 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
         }
       },
       &own);
-  reserve.end_stop();
   if (!own.slept) {
     return;
   }
@@ -65234,6 +65050,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
   }
   show_priority(*m.p, g);
   m.p->counts.switches.add();
+  trace_detail::runs(m, g);
   if (g.thread_locks == 0) {
     unbind(m, g);
   }
@@ -65255,7 +65072,7 @@ inline bool has_time_left(goroutine& g, std::int64_t ran_ns, std::int64_t slice_
 /// Whether nothing waits for this very P.
 inline bool is_alone(const machine& m) noexcept {
   const processor& p = *m.p;
-  return p.queue.empty() && m.scheduler->next_timer(p) > traits::now();
+  return !p.has_queued() && m.scheduler->next_timer(p) > traits::now();
 }
 
 /// H2, when no M idles: the M of one that sleeps in H5. Null: there is none.
@@ -65301,7 +65118,6 @@ inline machine* find_taker(machine& m) noexcept {
   {
     scoped guard(scheduler.idle.lock());
     idle = scheduler.idle.take_m_locked(is_here);
-    note_threads_locked(scheduler);
   }
   return idle != nullptr || retires ? idle : find_stopped(m, share);
 }
@@ -65316,6 +65132,7 @@ inline bool hand_over(machine& m) noexcept {
     return false;
   }
   m.p->counts.preemptions.add();
+  trace_detail::happens(m, trace_detail::event_kind::interrupted);
   // [p.attention <] acquire: as in attend. What else is asked stays asked.
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
   const std::int64_t ran_ns = m.p->slice_ran_ns.get();
@@ -65325,7 +65142,6 @@ inline bool hand_over(machine& m) noexcept {
   // [g.status >] release: its frame.
   g.status.store(g_status::preempted, release);
   const bool next = has_time_left(g, ran_ns, scheduler.config().time_slice_ns);
-  scheduler.reserve.note_loop(g);
   scheduler.queue_for(g).push_preempted(g, next);  // PR2: from here on
   scheduler.pass_p(p, *taker, false);
   if (scheduler.idle.idle_ps() != 0) {
@@ -65348,6 +65164,7 @@ inline bool stop_without_p(machine& m) noexcept {
     m.cpu = os::current_cpu();
     scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     forget_p(m);
+    trace_detail::happens(m, trace_detail::event_kind::interrupted);
     bind(m, g);
     // [g.status >] release: its frame. Without a P, no freeze stops this thread before it sleeps.
     g.status.store(g_status::preempted, release);
@@ -65456,6 +65273,8 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   constexpr std::chrono::hours year(24 * 365);
   settings.time_slice =
       std::clamp<std::chrono::nanoseconds>(settings.time_slice, std::chrono::microseconds(1), year);
+  settings.timer_slack =
+      std::clamp<std::chrono::nanoseconds>(settings.timer_slack, std::chrono::nanoseconds(0), year);
   settings.report_blocked = std::min<std::chrono::seconds>(settings.report_blocked, year);
   settings.report_hogs = std::min(
       settings.report_hogs,
@@ -65471,12 +65290,14 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.memory = settings_.memory;
   config.stack_class = sched::usable_stack_class(settings_.stack_size);
   config.time_slice_ns = settings_.time_slice.count();
+  config.timer_slack_ns = settings_.timer_slack.count();
   config.preempts = settings_.preempt != preemption::none;
   config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.poller = settings_.poller == poller_kind::io_uring ? netpoll::choice::io_uring
                                                             : netpoll::choice::usual;
   config.user = this;
   config.exit_hook = &sched::registry::before_exit;
+  config.reports_crashes = settings_.crash_report;
   config.stack_overrun = &debug::report_overrun;
   config.slow_stop = [](void* user) noexcept {
     THRUM_TRY {
@@ -65539,6 +65360,7 @@ THRUM_OUT_OF_LINE void runtime::report_deadlock(void* user) {
   text.append(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
                                          debug::world::quiet, true));
   base::write_error(text);
+  trace_detail::end_with_trouble();
   os::exit_now(2);
 }
 
@@ -65562,7 +65384,7 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
   scheduler_->clock = sched::runtime_clock(role.clock);
   debug::install_panic_report();
   if (settings_.preempt != preemption::cooperative) {
-    os::install_fault_observer(&debug::report_overflow);
+    debug::install_crash_report(settings_.crash_report);
   }
   os::prepare_walks();
   const int error = blocking([&] {
@@ -67046,7 +66868,11 @@ THRUM_OUT_OF_LINE std::uint64_t next_local_key() noexcept {
 namespace thrum { inline namespace THRUM_ABI { namespace sync_detail {
 
 /// A waiter. Aligned so that its address leaves room for the flags.
-struct alignas(16) queue_word::waiter : sched::wait_point {
+struct alignas(16) queue_word::waiter : sched::callback_point {
+  waiter() = default;
+  /// Not of a goroutine or a thread: `function` is called to wake it.
+  explicit waiter(callback_function function) noexcept : callback_point(function) {}
+
   bool granted = false;    // it was handed the mutex
   waiter* last = nullptr;  // of the list that it is the first of
 };
@@ -67974,13 +67800,71 @@ THRUM_OUT_OF_LINE void middle_pipe::widen() noexcept {
 
 // ---- thrum/io/file.hpp: bodies ----
 #if defined(THRUM_IO_FILE_HPP) && THRUM_BODIES
-// ---- thrum/detail/io/file_open.hpp ----
+// ---- thrum/detail/io/file_calls.hpp ----
 //
 // Opens a file by its path, or takes over an open descriptor.
-#ifndef THRUM_DETAIL_IO_FILE_OPEN_HPP
-#define THRUM_DETAIL_IO_FILE_OPEN_HPP
+//
+// The operations of a file that name a place in it or concern all of it: read_at, write_at, seek, size,
+// truncate, sync.
+//
+// Reads and writes at the current position of a file.
+#ifndef THRUM_DETAIL_IO_FILE_CALLS_HPP
+#define THRUM_DETAIL_IO_FILE_CALLS_HPP
 
+// ---- thrum/detail/io/pieces.hpp ----
+//
+// Pieces of memory that one call reads into, or writes, as the system wants them.
+#ifndef THRUM_DETAIL_IO_PIECES_HPP
+#define THRUM_DETAIL_IO_PIECES_HPP
+
+#include <cstddef>
+#include <span>
+
+namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
+
+/// As many of them as one call takes, behind the first `skip` bytes; empty ones are left out.
+struct piece_list {
+  template <class Byte>
+  explicit piece_list(std::span<const std::span<Byte>> pieces, std::size_t skip = 0) noexcept {
+    for (const std::span<Byte>& each : pieces) {
+      if (skip >= each.size()) {
+        skip -= each.size();
+        continue;
+      }
+      if (count == 0) {
+        first_begin = each.data() + skip;
+        first_size = each.size() - skip;
+      }
+      parts[count++] = os::piece_of(each.data() + skip, each.size() - skip);
+      bytes += each.size() - skip;
+      skip = 0;
+      if (count == most) {
+        break;
+      }
+    }
+  }
+
+  /// The first one, to be written.
+  std::span<const std::byte> first() const noexcept { return {first_begin, first_size}; }
+
+  static constexpr std::size_t most = 64;
+  os::piece parts[most];
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  const std::byte* first_begin = nullptr;
+  std::size_t first_size = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::io_detail
+
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
@@ -68064,21 +67948,6 @@ THRUM_OUT_OF_LINE void file::take_over(os::handle fd, bool own, std::error_code&
 }
 
 }}}  // namespace thrum::THRUM_ABI::io
-
-#endif
-
-// ---- thrum/detail/io/file_places.hpp ----
-//
-// The operations of a file that name a place in it or concern all of it: read_at, write_at, seek, size,
-// truncate, sync.
-#ifndef THRUM_DETAIL_IO_FILE_PLACES_HPP
-#define THRUM_DETAIL_IO_FILE_PLACES_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
@@ -68193,70 +68062,6 @@ THRUM_OUT_OF_LINE void file::sync(std::error_code& error) {
   io_detail::count_or(beside([](os::handle fd) { return os::sync(fd); }), error);
 }
 
-}}}  // namespace thrum::THRUM_ABI::io
-
-#endif
-
-// ---- thrum/detail/io/file_stream.hpp ----
-//
-// Reads and writes at the current position of a file.
-#ifndef THRUM_DETAIL_IO_FILE_STREAM_HPP
-#define THRUM_DETAIL_IO_FILE_STREAM_HPP
-
-// ---- thrum/detail/io/pieces.hpp ----
-//
-// Pieces of memory that one call reads into, or writes, as the system wants them.
-#ifndef THRUM_DETAIL_IO_PIECES_HPP
-#define THRUM_DETAIL_IO_PIECES_HPP
-
-#include <cstddef>
-#include <span>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
-
-/// As many of them as one call takes, behind the first `skip` bytes; empty ones are left out.
-struct piece_list {
-  template <class Byte>
-  explicit piece_list(std::span<const std::span<Byte>> pieces, std::size_t skip = 0) noexcept {
-    for (const std::span<Byte>& each : pieces) {
-      if (skip >= each.size()) {
-        skip -= each.size();
-        continue;
-      }
-      if (count == 0) {
-        first_begin = each.data() + skip;
-        first_size = each.size() - skip;
-      }
-      parts[count++] = os::piece_of(each.data() + skip, each.size() - skip);
-      bytes += each.size() - skip;
-      skip = 0;
-      if (count == most) {
-        break;
-      }
-    }
-  }
-
-  /// The first one, to be written.
-  std::span<const std::byte> first() const noexcept { return {first_begin, first_size}; }
-
-  static constexpr std::size_t most = 64;
-  os::piece parts[most];
-  std::size_t count = 0;
-  std::size_t bytes = 0;
-  const std::byte* first_begin = nullptr;
-  std::size_t first_size = 0;
-};
-
-}}}  // namespace thrum::THRUM_ABI::io_detail
-
-#endif
-
-#include <algorithm>
-#include <cstddef>
-#include <span>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io {
-
 THRUM_OUT_OF_LINE os::io_result file::read_some(std::span<std::byte> buffer) {
   const auto read = [&](os::handle fd) { return os::read(fd, buffer.data(), buffer.size()); };
   return run(
@@ -68347,7 +68152,7 @@ THRUM_OUT_OF_LINE os::io_result file::write_some(os::handle fd, std::span<const 
 
 }}}  // namespace thrum::THRUM_ABI::io
 
-#endif
+#endif  // THRUM_DETAIL_IO_FILE_CALLS_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace io {
 
@@ -68980,8 +68785,10 @@ class detached_children {
   /// In the child of a fork: the thread, and the holder of the lock, are not there.
   static void forget() noexcept;
 
-  static inline constinit kept_detached_state kept;
-  static constexpr detached_state& state = kept.value;
+  static detached_state& state() noexcept {
+    static constinit kept_detached_state kept;
+    return kept.value;
+  }
 };
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
@@ -68995,43 +68802,43 @@ class detached_children {
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
 THRUM_OUT_OF_LINE void detached_children::add(base::owner<child_process> child) noexcept {
-  const std::lock_guard guard(state.lock);
-  if (!state.is_hooked) {
-    state.is_hooked = true;
+  const std::lock_guard guard(state().lock);
+  if (!state().is_hooked) {
+    state().is_hooked = true;
     os::call_after_fork(&forget);
   }
-  if (!state.watch.is_open() && !state.has_thread) {
-    state.watch.open();  // without it all are looked at in intervals
+  if (!state().watch.is_open() && !state().has_thread) {
+    state().watch.open();  // without it all are looked at in intervals
   }
   child_process& one = *child.release();
   one.is_watched_ =
-      one.has_pidfd() && state.watch.is_open() && state.watch.add(one.pidfd_, &one) == 0;
-  (one.is_watched_ ? state.watched : state.others).push_back(one);
-  ++state.count;
-  if (!one.is_watched_ && state.watch.is_open()) {
-    state.watch.wake();
+      one.has_pidfd() && state().watch.is_open() && state().watch.add(one.pidfd_, &one) == 0;
+  (one.is_watched_ ? state().watched : state().others).push_back(one);
+  ++state().count;
+  if (!one.is_watched_ && state().watch.is_open()) {
+    state().watch.wake();
   }
   have_thread_locked();
 }
 
 THRUM_OUT_OF_LINE void detached_children::look_after() noexcept {
-  const std::lock_guard guard(state.lock);
+  const std::lock_guard guard(state().lock);
   have_thread_locked();
 }
 
 THRUM_OUT_OF_LINE std::size_t detached_children::size() noexcept {
-  const std::lock_guard guard(state.lock);
-  return state.count;
+  const std::lock_guard guard(state().lock);
+  return state().count;
 }
 
 THRUM_OUT_OF_LINE std::uint64_t detached_children::looks() noexcept {
-  const std::lock_guard guard(state.lock);
-  return state.looks;
+  const std::lock_guard guard(state().lock);
+  return state().looks;
 }
 
 THRUM_OUT_OF_LINE void detached_children::have_thread_locked() noexcept {
-  if (state.count != 0 && !state.has_thread) {
-    state.has_thread = os::start_detached_thread(&serve, nullptr) == 0;
+  if (state().count != 0 && !state().has_thread) {
+    state().has_thread = os::start_detached_thread(&serve, nullptr) == 0;
   }
 }
 
@@ -69042,14 +68849,14 @@ THRUM_OUT_OF_LINE void* detached_children::serve(void*) noexcept {
     bool may_sleep;
     bool all_at_intervals;
     {
-      const std::lock_guard guard(state.lock);
-      if (state.count == 0) {
-        state.watch.close();
-        state.has_thread = false;
+      const std::lock_guard guard(state().lock);
+      if (state().count == 0) {
+        state().watch.close();
+        state().has_thread = false;
         return nullptr;
       }
-      may_sleep = state.others.empty();
-      all_at_intervals = !state.watch.is_open();
+      may_sleep = state().others.empty();
+      all_at_intervals = !state().watch.is_open();
     }
     constexpr std::size_t at_once = 64;
     void* found[at_once];
@@ -69057,13 +68864,13 @@ THRUM_OUT_OF_LINE void* detached_children::serve(void*) noexcept {
     if (all_at_intervals) {
       os::sleep_ns(std::int64_t{interval_ms} * 1'000'000);
     } else {
-      n = state.watch.sleep(found, at_once, may_sleep ? -1 : interval_ms);
+      n = state().watch.sleep(found, at_once, may_sleep ? -1 : interval_ms);
     }
-    const std::lock_guard guard(state.lock);
+    const std::lock_guard guard(state().lock);
     for (std::size_t i = 0; i != n; ++i) {
       look_at_locked(*static_cast<child_process*>(found[i]));
     }
-    for (child_process* one = state.others.front(); one != nullptr;) {
+    for (child_process* one = state().others.front(); one != nullptr;) {
       child_process* const next = base::intrusive_list<child_process>::next(*one);
       look_at_locked(*one);
       one = next;
@@ -69072,27 +68879,27 @@ THRUM_OUT_OF_LINE void* detached_children::serve(void*) noexcept {
 }
 
 THRUM_OUT_OF_LINE void detached_children::look_at_locked(child_process& one) noexcept {
-  ++state.looks;
+  ++state().looks;
   exit_status ignored;
   const bool ended = one.reap(ignored) != std::errc::resource_unavailable_try_again;
   if (one.is_watched_) {
     // It has ended; if it cannot be reaped yet, the watch would tell of it without end.
-    state.watch.remove(one.pidfd_);
-    state.watched.remove(one);
+    state().watch.remove(one.pidfd_);
+    state().watched.remove(one);
     one.is_watched_ = false;
-    state.others.push_back(one);
+    state().others.push_back(one);
   }
   if (ended) {
-    state.others.remove(one);
-    --state.count;
+    state().others.remove(one);
+    --state().count;
     delete &one;
   }
 }
 
 THRUM_OUT_OF_LINE void detached_children::forget() noexcept {
-  state.watch.close();
-  std::construct_at(&state);
-  state.is_hooked = true;
+  state().watch.close();
+  std::construct_at(&state());
+  state().is_hooked = true;
   os::passive_threads.set(0);
 }
 
@@ -70388,74 +70195,59 @@ THRUM_OUT_OF_LINE int signal_set::listen(std::span<const int> signals, std::erro
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
-// ---- thrum/io/whole_file.hpp: bodies ----
-#if defined(THRUM_IO_WHOLE_FILE_HPP) && THRUM_BODIES
-// ---- thrum/detail/io/path_text.hpp ----
-//
-// Texts of paths, which are UTF-8 on every system here. For definitions: <filesystem> would do it, too,
-// but including it costs more than all the rest of io.
-#ifndef THRUM_DETAIL_IO_PATH_TEXT_HPP
-#define THRUM_DETAIL_IO_PATH_TEXT_HPP
+// ---- thrum/detail/io/own_name.hpp: bodies ----
+#if defined(THRUM_DETAIL_IO_OWN_NAME_HPP) && THRUM_BODIES
 
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
 
-/// The path of something in a directory.
-inline std::string path_in(std::string_view directory, std::string_view name) {
-  std::string path;
-  path.reserve(directory.size() + 1 + name.size());
-  path.append(directory);
-  if (!directory.empty() && !os::ends_directory(directory.back())) {
-    path += os::path_separator;
-  }
-  return path.append(name);
+THRUM_OUT_OF_LINE own_name::own_name(own_name&& other) noexcept
+    : path_(std::exchange(other.path_, {})), about_(other.about_), maker_(other.maker_) {}
+
+THRUM_OUT_OF_LINE own_name& own_name::operator=(own_name&& other) noexcept {
+  path_ = std::exchange(other.path_, {});
+  about_ = other.about_;
+  maker_ = other.maker_;
+  return *this;
 }
 
-/// The directory in which a path's last name stands.
-inline std::string directory_of(std::string_view path) {
-  std::size_t end = path.size();
-  while (end != 0 && !os::ends_directory(path[end - 1])) {
-    --end;
+THRUM_OUT_OF_LINE void own_name::set(const std::string& path) {
+  const os::io_result found = take_path(
+      path_, [&](char* to, std::size_t room) { return os::absolute_path(path.c_str(), to, room); });
+  if (found < 0) {
+    path_ = path;
   }
-  return end == 0 ? std::string(".") : std::string(path.substr(0, end));
+  if (os::status_of_name(path_.c_str(), about_) < 0) {
+    path_.clear();
+  }
+  maker_ = os::own_process();
 }
 
-/// A path that call(to, room) gives, as os::real_path() does; what is returned is below zero for an
-/// error.
-template <class Call>
-os::io_result take_path(std::string& path, Call call) {
-  constexpr std::size_t usual = 255;
-  path.resize(usual);
-  for (;;) {
-    const os::io_result length = call(path.data(), path.size() + 1);
-    const bool fits = length <= static_cast<os::io_result>(path.size());
-    path.resize(length < 0 ? 0 : static_cast<std::size_t>(length));
-    if (fits) {
-      return length;
-    }
+THRUM_OUT_OF_LINE bool own_name::is_still_ours() const noexcept {
+  os::file_status found;
+  return !path_.empty() && maker_ == os::own_process() &&
+         os::status_of_name(path_.c_str(), found) >= 0 && found.is_same_file(about_);
+}
+
+THRUM_OUT_OF_LINE void own_name::remove_file() const noexcept {
+  if (is_still_ours()) {
+    os::remove_file(path_.c_str());
   }
 }
 
-/// Ten letters and digits, others each time, also in other processes.
-inline std::string random_name() {
-  static constinit base::shared_figure<std::uint64_t> made{0};
-  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
-  base::random draw(static_cast<std::uint64_t>(os::now()) ^
-                    static_cast<std::uint64_t>(os::own_process()) << 40 ^ made.add() << 20);
-  std::string name;
-  for (int i = 0; i != 10; ++i) {
-    name += letters[draw.below(static_cast<std::uint32_t>(letters.size()))];
+THRUM_OUT_OF_LINE void own_name::remove_tree() const noexcept {
+  if (is_still_ours()) {
+    os::remove_tree(path_.c_str());
   }
-  return name;
 }
 
 }}}  // namespace thrum::THRUM_ABI::io_detail
-
 #endif
+
+// ---- thrum/io/whole_file.hpp: bodies ----
+#if defined(THRUM_IO_WHOLE_FILE_HPP) && THRUM_BODIES
 
 #include <algorithm>
 #include <utility>
@@ -70689,8 +70481,8 @@ THRUM_OUT_OF_LINE void write_file(const std::string& path, std::span<const std::
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
-// ---- thrum/detail/net/endpoint_error.hpp: bodies ----
-#if defined(THRUM_DETAIL_NET_ENDPOINT_ERROR_HPP) && THRUM_BODIES
+// ---- thrum/detail/net/errors.hpp: bodies ----
+#if defined(THRUM_DETAIL_NET_ERRORS_HPP) && THRUM_BODIES
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
 
@@ -70732,7 +70524,25 @@ THRUM_OUT_OF_LINE const std::error_category& endpoint_category() noexcept {
   return os::process_wide<endpoint_category_type>::get();
 }
 
+THRUM_OUT_OF_LINE std::error_condition resolver_category_type::default_error_condition(
+    int value) const noexcept {
+  switch (value) {
+    case EAI_AGAIN: return std::errc::resource_unavailable_try_again;
+    case EAI_MEMORY: return std::errc::not_enough_memory;
+    default: return {value, *this};
+  }
+}
+
+THRUM_OUT_OF_LINE const std::error_category& resolver_category() noexcept {
+  return os::process_wide<resolver_category_type>::get();
+}
+
+THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cause) noexcept {
+  return cause != 0 ? os::error_code_of(cause) : std::error_code(returned, resolver_category());
+}
+
 }}}  // namespace thrum::THRUM_ABI::net
+
 #endif
 
 // ---- thrum/detail/net/address_text.hpp: bodies ----
@@ -71345,13 +71155,16 @@ THRUM_OUT_OF_LINE os::io_result set_keep_alive(os::handle fd,
 
 // ---- thrum/net/conn.hpp: bodies ----
 #if defined(THRUM_NET_CONN_HPP) && THRUM_BODIES
-// ---- thrum/detail/net/conn_file.hpp ----
+// ---- thrum/detail/net/conn_calls.hpp ----
 //
 // Sends a file over a conn: inside the kernel if the system can, else in pieces.
-#ifndef THRUM_DETAIL_NET_CONN_FILE_HPP
-#define THRUM_DETAIL_NET_CONN_FILE_HPP
+//
+// Socket options of a conn, and tcp_info.
+#ifndef THRUM_DETAIL_NET_CONN_CALLS_HPP
+#define THRUM_DETAIL_NET_CONN_CALLS_HPP
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -71453,21 +71266,6 @@ THRUM_OUT_OF_LINE os::io_result conn::read_stream(native_handle_type file,
   }
 }
 
-}}}  // namespace thrum::THRUM_ABI::net
-
-#endif
-
-// ---- thrum/detail/net/conn_options.hpp ----
-//
-// Socket options of a conn, and tcp_info.
-#ifndef THRUM_DETAIL_NET_CONN_OPTIONS_HPP
-#define THRUM_DETAIL_NET_CONN_OPTIONS_HPP
-
-#include <chrono>
-#include <system_error>
-
-namespace thrum { inline namespace THRUM_ABI { namespace net {
-
 THRUM_OUT_OF_LINE net::tcp_info conn::tcp_info() const {
   return io_detail::or_fail(*this, "tcp_info",
                             [&](std::error_code& error) { return tcp_info(error); });
@@ -71519,7 +71317,7 @@ THRUM_OUT_OF_LINE void conn::linger(int seconds, std::error_code& error) {
 
 }}}  // namespace thrum::THRUM_ABI::net
 
-#endif
+#endif  // THRUM_DETAIL_NET_CONN_CALLS_HPP
 
 #include <vector>
 
@@ -71696,31 +71494,6 @@ THRUM_OUT_OF_LINE std::size_t conn::shut_down(int what, std::error_code& error) 
   }
   return io_detail::count_or(result == os::not_connected ? 0 : result,
                              error);  // the peer was faster
-}
-
-}}}  // namespace thrum::THRUM_ABI::net
-#endif
-
-// ---- thrum/detail/net/resolve_error.hpp: bodies ----
-#if defined(THRUM_DETAIL_NET_RESOLVE_ERROR_HPP) && THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace net {
-
-THRUM_OUT_OF_LINE std::error_condition resolver_category_type::default_error_condition(
-    int value) const noexcept {
-  switch (value) {
-    case EAI_AGAIN: return std::errc::resource_unavailable_try_again;
-    case EAI_MEMORY: return std::errc::not_enough_memory;
-    default: return {value, *this};
-  }
-}
-
-THRUM_OUT_OF_LINE const std::error_category& resolver_category() noexcept {
-  return os::process_wide<resolver_category_type>::get();
-}
-
-THRUM_OUT_OF_LINE std::error_code resolver_error(int returned, os::io_result cause) noexcept {
-  return cause != 0 ? os::error_code_of(cause) : std::error_code(returned, resolver_category());
 }
 
 }}}  // namespace thrum::THRUM_ABI::net
@@ -72277,16 +72050,25 @@ THRUM_OUT_OF_LINE std::vector<endpoint> resolve(std::string_view text) {
 
 // ---- thrum/net/dial.hpp: bodies ----
 #if defined(THRUM_NET_DIAL_HPP) && THRUM_BODIES
-// ---- thrum/detail/net/dial_try.hpp ----
+// ---- thrum/detail/net/happy_eyeballs.hpp ----
+//
+// dial to several endpoints: their order, and the race between the tries. The head of net/dial.hpp has
+// the rules.
 //
 // One try to connect to one endpoint; dial_end ends it while it is under way.
-#ifndef THRUM_DETAIL_NET_DIAL_TRY_HPP
-#define THRUM_DETAIL_NET_DIAL_TRY_HPP
+#ifndef THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
+#define THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
@@ -72435,29 +72217,6 @@ inline conn dial_one(const endpoint& where, const endpoint& local, time_point de
   }
   return made;
 }
-
-}}}  // namespace thrum::THRUM_ABI::net_detail
-
-#endif
-
-// ---- thrum/detail/net/happy_eyeballs.hpp ----
-//
-// dial to several endpoints: their order, and the race between the tries. The head of net/dial.hpp has
-// the rules.
-#ifndef THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
-#define THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
-
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <span>
-#include <system_error>
-#include <utility>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
 /// Several endpoints, one after the other.
 inline conn dial_each(std::span<const endpoint> all, const endpoint& local, time_point deadline,
@@ -72631,7 +72390,7 @@ THRUM_OUT_OF_LINE conn dial_several(std::span<const endpoint> all, const dial_op
 
 }}}  // namespace thrum::THRUM_ABI::net_detail
 
-#endif
+#endif  // THRUM_DETAIL_NET_HAPPY_EYEBALLS_HPP
 
 namespace thrum { inline namespace THRUM_ABI { namespace net_detail {
 
@@ -72699,57 +72458,6 @@ THRUM_OUT_OF_LINE conn dial(const dial_target& where, const until& end, std::err
 }
 
 }}}  // namespace thrum::THRUM_ABI::net
-#endif
-
-// ---- thrum/detail/io/own_name.hpp: bodies ----
-#if defined(THRUM_DETAIL_IO_OWN_NAME_HPP) && THRUM_BODIES
-
-#include <cstddef>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace io_detail {
-
-THRUM_OUT_OF_LINE own_name::own_name(own_name&& other) noexcept
-    : path_(std::exchange(other.path_, {})), about_(other.about_), maker_(other.maker_) {}
-
-THRUM_OUT_OF_LINE own_name& own_name::operator=(own_name&& other) noexcept {
-  path_ = std::exchange(other.path_, {});
-  about_ = other.about_;
-  maker_ = other.maker_;
-  return *this;
-}
-
-THRUM_OUT_OF_LINE void own_name::set(const std::string& path) {
-  const os::io_result found = take_path(
-      path_, [&](char* to, std::size_t room) { return os::absolute_path(path.c_str(), to, room); });
-  if (found < 0) {
-    path_ = path;
-  }
-  if (os::status_of_name(path_.c_str(), about_) < 0) {
-    path_.clear();
-  }
-  maker_ = os::own_process();
-}
-
-THRUM_OUT_OF_LINE bool own_name::is_still_ours() const noexcept {
-  os::file_status found;
-  return !path_.empty() && maker_ == os::own_process() &&
-         os::status_of_name(path_.c_str(), found) >= 0 && found.is_same_file(about_);
-}
-
-THRUM_OUT_OF_LINE void own_name::remove_file() const noexcept {
-  if (is_still_ours()) {
-    os::remove_file(path_.c_str());
-  }
-}
-
-THRUM_OUT_OF_LINE void own_name::remove_tree() const noexcept {
-  if (is_still_ours()) {
-    os::remove_tree(path_.c_str());
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::io_detail
 #endif
 
 // ---- thrum/net/listener.hpp: bodies ----
@@ -73063,14 +72771,18 @@ THRUM_OUT_OF_LINE sched::withdrawal latch::withdraw(sched::wait_point& point,
 // ---- thrum/detail/net/server_session.hpp ----
 //
 // The sessions of a server: how one begins with a connection, waits for requests, and ends.
+//
+// Stops a server, in the order that the head of net/server.hpp lists.
 #ifndef THRUM_DETAIL_NET_SERVER_SESSION_HPP
 #define THRUM_DETAIL_NET_SERVER_SESSION_HPP
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <stop_token>
 #include <system_error>
 #include <utility>
 
@@ -73187,22 +72899,6 @@ THRUM_OUT_OF_LINE void server::session::tell(time_point grace_ends) {
   }
 }
 
-}}}  // namespace thrum::THRUM_ABI::net
-
-#endif
-
-// ---- thrum/detail/net/server_stop.hpp ----
-//
-// Stops a server, in the order that the head of net/server.hpp lists.
-#ifndef THRUM_DETAIL_NET_SERVER_STOP_HPP
-#define THRUM_DETAIL_NET_SERVER_STOP_HPP
-
-#include <chrono>
-#include <mutex>
-#include <stop_token>
-
-namespace thrum { inline namespace THRUM_ABI { namespace net {
-
 THRUM_OUT_OF_LINE server::~server() {
   const sched::uncancellable until_all_have_left;
   request_stop();
@@ -73282,7 +72978,7 @@ THRUM_OUT_OF_LINE void server::close_sessions(std::unique_lock<mutex>& lock) {
 
 }}}  // namespace thrum::THRUM_ABI::net
 
-#endif
+#endif  // THRUM_DETAIL_NET_SERVER_SESSION_HPP
 
 #include <algorithm>
 
@@ -73315,18 +73011,210 @@ THRUM_OUT_OF_LINE std::size_t server::connections() const {
 
 // ---- thrum/net/udp_socket.hpp: bodies ----
 #if defined(THRUM_NET_UDP_SOCKET_HPP) && THRUM_BODIES
-// ---- thrum/detail/net/udp_many.hpp ----
+// ---- thrum/detail/net/udp_calls.hpp ----
+//
+// Makes a udp_socket: binds it, connects it, or takes over a socket.
+//
+// Multicast of a udp_socket: membership of groups, and how it sends to them.
 //
 // Sends or receives several datagrams by one system call.
-#ifndef THRUM_DETAIL_NET_UDP_MANY_HPP
-#define THRUM_DETAIL_NET_UDP_MANY_HPP
+#ifndef THRUM_DETAIL_NET_UDP_CALLS_HPP
+#define THRUM_DETAIL_NET_UDP_CALLS_HPP
 
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace thrum { inline namespace THRUM_ABI { namespace net {
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, std::error_code& error) {
+  return make(where, &os::bind, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where) {
+  return or_throw(where, "connect", &os::connect);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where, std::error_code& error) {
+  return make(where, &os::connect, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(std::string_view text, std::error_code& error) {
+  const endpoint where(text, error);
+  return error ? udp_socket() : bind(where, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::connect(std::string_view text, std::error_code& error) {
+  const endpoint where(text, error);
+  return error ? udp_socket() : connect(where, error);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_function attach,
+                                              std::error_code& error, const udp_options& how) {
+  udp_socket result;
+  if (net_detail::network* const other = net_detail::network_of_caller()) {
+    os::io_result made = 0;
+    result.other_ = other->datagrams(where, attach == &os::connect, made);
+    io_detail::count_or(made, error);
+    return result;
+  }
+  result.socket_ = net_detail::open_socket(where, SOCK_DGRAM, error);
+  if (error) {
+    const auto instead = net_detail::without_ipv6(where, error);
+    return instead ? make(*instead, attach, error, how) : udp_socket();
+  }
+  const os::handle fd = result.native_handle();
+  // The caller has not asked for these: if the system refuses them, the socket can do less.
+  if (net_detail::is_internet(where)) {
+    os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
+  }
+  if (where.family() == address_family::v6) {
+    os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  }
+  os::io_result done = 0;
+  if (how.reuse_address) {
+    done = os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  }
+  if (done >= 0 && how.reuse_port) {
+    done = os::reuse_port(fd);
+  }
+  if (done >= 0) {
+    done = attach(fd, where.data(), where.size());
+  }
+  if (done < 0) {
+    error = io_detail::error_of(done);
+    return udp_socket();
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how) {
+  std::error_code error;
+  udp_socket result = bind(where, how, error);
+  if (error) {
+    net_detail::throw_endpoint(error, "udp_socket::bind", where);
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how,
+                                              std::error_code& error) {
+  return make(where, &os::bind, error, how);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket) {
+  std::error_code error;
+  udp_socket result = adopt(socket, error);
+  if (error) {
+    base::throw_system(error, "udp_socket::adopt");
+  }
+  return result;
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket, std::error_code& error) {
+  udp_socket result;
+  result.socket_ = net_detail::adopt_socket(socket, SOCK_DGRAM, error);
+  return error ? udp_socket() : std::move(result);
+}
+
+THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const char* operation,
+                                                  attach_function attach) {
+  std::error_code error;
+  udp_socket result = make(where, attach, error);
+  if (error) {
+    net_detail::throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(),
+                               where);
+  }
+  return result;
+}
+
+template <class Set>
+void udp_socket::set_multicast(Set set, std::error_code& error) {
+  const os::io_result result = other_ ? os::not_supported : socket_.use([&](os::handle fd) {
+    const os::io_result family = os::socket_family(fd);
+    return family < 0 ? family : set(fd, family == AF_INET6);
+  });
+  io_detail::count_or(result, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::set_membership(bool joins, const endpoint& group, unsigned link,
+                                                  std::error_code& error) {
+  if (!net_detail::is_internet(group)) {
+    error = os::error_code_of(os::invalid);
+    return;
+  }
+  set_multicast([&](os::handle fd,
+                    bool) { return os::set_member(fd, joins, group.data(), group.size(), link); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link,
+                                        std::error_code& error) {
+  set_membership(true, group, link, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link,
+                                         std::error_code& error) {
+  set_membership(false, group, link, error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_link(fd, is_v6, link); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_hops(fd, is_v6, hops); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on, std::error_code& error) {
+  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_loop(fd, is_v6, on); },
+                error);
+}
+
+THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link) {
+  std::error_code error;
+  join(group, link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::join", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link) {
+  std::error_code error;
+  leave(group, link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::leave", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link) {
+  std::error_code error;
+  multicast_interface(link, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_interface", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops) {
+  std::error_code error;
+  multicast_hops(hops, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_hops", local(), remote());
+  }
+}
+
+THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on) {
+  std::error_code error;
+  multicast_loop(on, error);
+  if (error) {
+    net_detail::throw_between(error, "udp_socket::multicast_loop", local(), remote());
+  }
+}
 
 THRUM_OUT_OF_LINE std::size_t udp_socket::send_many(std::span<const outgoing> all) {
   std::size_t done = 0;
@@ -73439,223 +73327,7 @@ THRUM_OUT_OF_LINE os::io_result udp_socket::receive_all(std::span<incoming> into
 
 }}}  // namespace thrum::THRUM_ABI::net
 
-#endif
-
-// ---- thrum/detail/net/udp_multicast.hpp ----
-//
-// Multicast of a udp_socket: membership of groups, and how it sends to them.
-#ifndef THRUM_DETAIL_NET_UDP_MULTICAST_HPP
-#define THRUM_DETAIL_NET_UDP_MULTICAST_HPP
-
-#include <system_error>
-
-namespace thrum { inline namespace THRUM_ABI { namespace net {
-
-template <class Set>
-void udp_socket::set_multicast(Set set, std::error_code& error) {
-  const os::io_result result = other_ ? os::not_supported : socket_.use([&](os::handle fd) {
-    const os::io_result family = os::socket_family(fd);
-    return family < 0 ? family : set(fd, family == AF_INET6);
-  });
-  io_detail::count_or(result, error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::set_membership(bool joins, const endpoint& group, unsigned link,
-                                                  std::error_code& error) {
-  if (!net_detail::is_internet(group)) {
-    error = os::error_code_of(os::invalid);
-    return;
-  }
-  set_multicast([&](os::handle fd,
-                    bool) { return os::set_member(fd, joins, group.data(), group.size(), link); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link,
-                                        std::error_code& error) {
-  set_membership(true, group, link, error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link,
-                                         std::error_code& error) {
-  set_membership(false, group, link, error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link, std::error_code& error) {
-  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_link(fd, is_v6, link); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops, std::error_code& error) {
-  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_hops(fd, is_v6, hops); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on, std::error_code& error) {
-  set_multicast([&](os::handle fd, bool is_v6) { return os::set_multicast_loop(fd, is_v6, on); },
-                error);
-}
-
-THRUM_OUT_OF_LINE void udp_socket::join(const endpoint& group, unsigned link) {
-  std::error_code error;
-  join(group, link, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::join", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::leave(const endpoint& group, unsigned link) {
-  std::error_code error;
-  leave(group, link, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::leave", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_interface(unsigned link) {
-  std::error_code error;
-  multicast_interface(link, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::multicast_interface", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_hops(int hops) {
-  std::error_code error;
-  multicast_hops(hops, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::multicast_hops", local(), remote());
-  }
-}
-
-THRUM_OUT_OF_LINE void udp_socket::multicast_loop(bool on) {
-  std::error_code error;
-  multicast_loop(on, error);
-  if (error) {
-    net_detail::throw_between(error, "udp_socket::multicast_loop", local(), remote());
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::net
-
-#endif
-
-// ---- thrum/detail/net/udp_open.hpp ----
-//
-// Makes a udp_socket: binds it, connects it, or takes over a socket.
-#ifndef THRUM_DETAIL_NET_UDP_OPEN_HPP
-#define THRUM_DETAIL_NET_UDP_OPEN_HPP
-
-#include <string_view>
-#include <system_error>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace net {
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, std::error_code& error) {
-  return make(where, &os::bind, error);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where) {
-  return or_throw(where, "connect", &os::connect);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::connect(const endpoint& where, std::error_code& error) {
-  return make(where, &os::connect, error);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(std::string_view text, std::error_code& error) {
-  const endpoint where(text, error);
-  return error ? udp_socket() : bind(where, error);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::connect(std::string_view text, std::error_code& error) {
-  const endpoint where(text, error);
-  return error ? udp_socket() : connect(where, error);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::make(const endpoint& where, attach_function attach,
-                                              std::error_code& error, const udp_options& how) {
-  udp_socket result;
-  if (net_detail::network* const other = net_detail::network_of_caller()) {
-    os::io_result made = 0;
-    result.other_ = other->datagrams(where, attach == &os::connect, made);
-    io_detail::count_or(made, error);
-    return result;
-  }
-  result.socket_ = net_detail::open_socket(where, SOCK_DGRAM, error);
-  if (error) {
-    const auto instead = net_detail::without_ipv6(where, error);
-    return instead ? make(*instead, attach, error, how) : udp_socket();
-  }
-  const os::handle fd = result.native_handle();
-  // The caller has not asked for these: if the system refuses them, the socket can do less.
-  if (net_detail::is_internet(where)) {
-    os::set_option(fd, SOL_SOCKET, SO_BROADCAST, 1);
-  }
-  if (where.family() == address_family::v6) {
-    os::set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-  }
-  os::io_result done = 0;
-  if (how.reuse_address) {
-    done = os::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  }
-  if (done >= 0 && how.reuse_port) {
-    done = os::reuse_port(fd);
-  }
-  if (done >= 0) {
-    done = attach(fd, where.data(), where.size());
-  }
-  if (done < 0) {
-    error = io_detail::error_of(done);
-    return udp_socket();
-  }
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how) {
-  std::error_code error;
-  udp_socket result = bind(where, how, error);
-  if (error) {
-    net_detail::throw_endpoint(error, "udp_socket::bind", where);
-  }
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::bind(const endpoint& where, const udp_options& how,
-                                              std::error_code& error) {
-  return make(where, &os::bind, error, how);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket) {
-  std::error_code error;
-  udp_socket result = adopt(socket, error);
-  if (error) {
-    base::throw_system(error, "udp_socket::adopt");
-  }
-  return result;
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::adopt(native_handle_type socket, std::error_code& error) {
-  udp_socket result;
-  result.socket_ = net_detail::adopt_socket(socket, SOCK_DGRAM, error);
-  return error ? udp_socket() : std::move(result);
-}
-
-THRUM_OUT_OF_LINE udp_socket udp_socket::or_throw(const endpoint& where, const char* operation,
-                                                  attach_function attach) {
-  std::error_code error;
-  udp_socket result = make(where, attach, error);
-  if (error) {
-    net_detail::throw_endpoint(error, base::message<64>("udp_socket::").append(operation).view(),
-                               where);
-  }
-  return result;
-}
-
-}}}  // namespace thrum::THRUM_ABI::net
-
-#endif
+#endif  // THRUM_DETAIL_NET_UDP_CALLS_HPP
 
 #include <algorithm>
 
@@ -76699,6 +76371,3041 @@ THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
 }}}  // namespace thrum::THRUM_ABI::testing
 #endif
 
+// ---- thrum/trace.hpp: bodies ----
+#if defined(THRUM_TRACE_HPP) && (THRUM_BODIES || !THRUM_TRACE)
+// ---- thrum/detail/trace/trace_parts.hpp ----
+//
+// The bodies of trace.hpp: for a build that records, and for one that does not.
+#ifndef THRUM_DETAIL_TRACE_TRACE_PARTS_HPP
+#define THRUM_DETAIL_TRACE_TRACE_PARTS_HPP
+
+#if THRUM_TRACE
+
+// ---- thrum/detail/debug/dump.hpp ----
+//
+// Every goroutine in words: its number and name, its state, since when, and its callers.
+//
+// How many goroutines do the same: by state, what they wait for, and where they were started.
+#ifndef THRUM_DETAIL_DEBUG_DUMP_HPP
+#define THRUM_DETAIL_DEBUG_DUMP_HPP
+
+// ---- thrum/detail/debug/backtrace.hpp ----
+//
+// Where a goroutine stands, in words.
+#ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+#define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+
+// ---- thrum/detail/sched/fork/fork_thief.hpp ----
+//
+// Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
+// as long as it finds some. What a fork is: fork.hpp.
+#ifndef THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
+/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
+/// F3: calls taken(half) before another thread can see that the half is gone.
+template <class F>
+forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
+                     F taken) noexcept {
+  const unsigned forking = scheduler.ps.forking();
+  const unsigned n = forking + scheduler.ps.hosts();
+  unsigned at = anywhere % n;
+  for (unsigned i = 0; i < n; ++i) {
+    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
+    forked* const half =
+        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
+    if (half != nullptr) {
+      return half;
+    }
+    at = at + 1 == n ? 0 : at + 1;
+  }
+  return nullptr;
+}
+
+/// The next half for a goroutine that has run one; null if it is to end.
+inline forked* next_forked(forker& own) noexcept {
+  section here;
+  preemption_point(here);
+  if (own.g.exiting) {
+    return nullptr;
+  }
+  machine& m = here.this_m();
+  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
+                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
+  if (half != nullptr) {
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+  }
+  return half;
+}
+
+/// The life of a goroutine that runs what others have forked.
+inline void run_forks(goroutine& g) {
+  forked* half = *static_cast<forked**>(g.task);
+  {
+    forker own;
+    show_thief(*half, own);
+    do {
+      run_stolen(own, *half);
+      half = next_forked(own);
+    } while (half != nullptr);
+  }
+  end_goroutine(g);
+}
+
+/// What class of stacks a goroutine needs that is to run any half. Looked at again under the lock of
+/// the list that a half is in.
+inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
+  std::uint8_t largest = scheduler.config().stack_class;
+  scheduler.for_each_forking_p([&](processor& p) {
+    const std::uint8_t here = p.forks.largest_class();
+    largest = here > largest ? here : largest;
+  });
+  return largest;
+}
+
+/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
+inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint8_t size_class) noexcept {
+  goroutine* const g = take_g(scheduler, m, size_class);
+  if (g == nullptr) {
+    if (scheduler.pool->has_hooks()) {
+      scheduler.creator.request_stack(size_class);
+    }
+    return nullptr;
+  }
+  if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {
+    untake_g(scheduler, *g);
+    return nullptr;
+  }
+  ::new (reserve_task(*g, sizeof(forked*), alignof(forked*))) forked*(nullptr);
+  g->id = next_id(scheduler, m);
+  g->entry = &run_forks;
+  g->discard_result = [](goroutine&) noexcept {};
+  g->set_name("fork_join");
+  g->started_at = reinterpret_cast<const void*>(&run_forks);
+  g->join.set(join_state::none);
+  prepare_launch(scheduler, *g);
+  return g;
+}
+
+/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
+/// offered nor queued.
+inline void give_to_helper(forked& half, goroutine& helper) noexcept {
+  begin_stolen(half, nullptr);
+  *static_cast<forked**>(helper.task) = &half;
+  helper.started_at = reinterpret_cast<const void*>(half.run);
+  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
+}
+
+/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
+/// or there is no memory: then the half's owner will run it. `m` as from m_of.
+inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint32_t anywhere) noexcept {
+  for (;;) {
+    const std::uint8_t size_class = helper_stack_class(scheduler);
+    goroutine* const g = open_helper(scheduler, m, size_class);
+    if (g == nullptr) {
+      return nullptr;
+    }
+    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
+    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
+      return g;
+    }
+    untake_g(scheduler, *g);
+    if (helper_stack_class(scheduler) == size_class) {
+      return nullptr;
+    }
+  }
+}
+
+/// For a P that has nothing else. On g0.
+inline goroutine* take_forked(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if (!scheduler.has_forks()) [[likely]] {
+    return nullptr;
+  }
+  goroutine* const g = make_helper(scheduler, &m, m.search.next());
+  if (g != nullptr) {
+    m.p->counts.created.add();
+    trace_detail::made(&m, *g);
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
+/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
+  goroutine* const g = make_helper(scheduler, nullptr, at);
+  if (g != nullptr) {
+    scheduler.count_created_elsewhere();
+    trace_detail::made(nullptr, *g);
+    ready_elsewhere(*g);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/sched/freeze/frame_walk.hpp ----
+//
+// The callers on a stack that stands still, whatever it was doing when it was made to.
+//
+// Purpose
+//   A dump looks at goroutines that a signal has interrupted at any instruction: in the middle of
+//   the unwinder, with an exception half thrown and the stack pointer already elsewhere; in the
+//   loader; in a function's last instructions, which not every compiler describes rightly. The
+//   unwinder of exceptions, which trusts its tables and the stack, ends such a program.
+//
+// So each step is checked
+//   FW1  only words of the goroutine's own stack are read
+//   FW2  each frame lies above the one before it
+//   FW3  nothing is called that locks or allocates
+//   What fails a check ends the walk: a wrong rule costs lines of the report, never the program.
+//
+// Runs in the handler of a signal; uses about 6 KiB of its stack.
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The addresses that a stack may use: low included, high not.
+struct stack_bounds {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  /// How far below `low` the innermost frame may begin: into the guard, if the stack is used up.
+  std::uintptr_t below = 0;
+
+  bool holds_word(std::uintptr_t at) const noexcept {
+    return at % sizeof(at) == 0 && at >= low && at < high && high - at >= sizeof(at);
+  }
+};
+
+/// A word of another's stack. The sanitizers cannot know that this is allowed.
+THRUM_NOINLINE THRUM_NO_SANITIZE inline std::uintptr_t word_at(std::uintptr_t at) noexcept {
+  return *reinterpret_cast<const volatile std::uintptr_t*>(at);
+}
+
+/// How one register of the caller is found.
+struct register_rule {
+  enum class kind : std::uint8_t {
+    same,
+    undefined,
+    saved_at,      // the frame's address and `number`
+    is_offset,     // the same, but the sum itself
+    in_register,   // `number`
+    saved_at_sum,  // an expression says where
+    is_sum,        // an expression says what
+  };
+  kind how = kind::same;
+  std::int64_t number = 0;
+  os::byte_reader expression;
+};
+
+/// All rules that hold at one instruction.
+struct frame_rules {
+  register_rule registers[arch::frame_registers::count];
+  bool frame_is_sum = false;
+  std::uint64_t frame_register = 0;
+  std::int64_t frame_offset = 0;
+  os::byte_reader frame_expression;
+};
+
+/// Runs the instructions of a table up to an address. False: something is not understood.
+class rule_reader {
+ public:
+  rule_reader(const os::unwind_entry& entry, std::uintptr_t address) noexcept
+      : entry_(entry), address_(address), at_(entry.begin) {}
+
+  bool read(frame_rules& rules) noexcept {
+    if (!run(entry_.common, rules)) {
+      return false;
+    }
+    initial_ = rules;
+    at_ = entry_.begin;
+    return run(entry_.own, rules);
+  }
+
+ private:
+  using kind = register_rule::kind;
+
+  static void set(frame_rules& rules, std::uint64_t number, const register_rule& rule) noexcept {
+    if (number < arch::frame_registers::count) {
+      rules.registers[number] = rule;
+    }
+  }
+
+  static os::byte_reader block(os::byte_reader& in) noexcept {
+    const std::uint64_t bytes = in.unsigned_number();
+    const std::uintptr_t begin = in.at();
+    in.skip(bytes);
+    return in.failed() ? os::byte_reader() : os::byte_reader(begin, in.at());
+  }
+
+  std::int64_t in_units(std::uint64_t n) const noexcept {
+    return static_cast<std::int64_t>(n) * entry_.data_unit;
+  }
+
+  /// False: the instructions from here on are about what lies behind the address.
+  bool advance(std::uint64_t units) noexcept {
+    at_ += base::convert<std::uintptr_t>(units * entry_.code_unit);
+    return at_ <= address_;
+  }
+
+  bool run(os::byte_reader in, frame_rules& rules) noexcept {
+    while (!in.at_end()) {
+      const auto code = in.read<std::uint8_t>();
+      const std::uint64_t low = code & 0x3FU;
+      switch (code & 0xC0U) {
+        case 0x40:
+          if (!advance(low)) {
+            return true;
+          }
+          continue;
+        case 0x80: set(rules, low, {kind::saved_at, in_units(in.unsigned_number()), {}}); continue;
+        case 0xC0: restore(rules, low); continue;
+        default: break;
+      }
+      bool behind = false;
+      if (!run_long(code, in, rules, behind)) {
+        return false;
+      }
+      if (behind) {
+        return true;
+      }
+    }
+    return !in.failed();
+  }
+
+  void restore(frame_rules& rules, std::uint64_t number) const noexcept {
+    if (number < arch::frame_registers::count) {
+      rules.registers[number] = initial_.registers[number];
+    }
+  }
+
+  bool run_long(std::uint8_t code, os::byte_reader& in, frame_rules& rules, bool& behind) noexcept {
+    switch (code) {
+      case 0x00: return true;
+      case 0x01:
+        at_ = in.pointer(entry_.pointer_form);
+        behind = at_ > address_;
+        return true;
+      case 0x02: behind = !advance(in.read<std::uint8_t>()); return true;
+      case 0x03: behind = !advance(in.read<std::uint16_t>()); return true;
+      case 0x04: behind = !advance(in.read<std::uint32_t>()); return true;
+      case 0x0A:
+        if (depth_ == max_depth) {
+          return false;
+        }
+        kept_[depth_++] = rules;
+        return true;
+      case 0x0B:
+        if (depth_ == 0) {
+          return false;
+        }
+        rules = kept_[--depth_];
+        return true;
+      case 0x0C:
+      case 0x12:
+        rules.frame_is_sum = false;
+        rules.frame_register = in.unsigned_number();
+        rules.frame_offset = code == 0x0C ? static_cast<std::int64_t>(in.unsigned_number())
+                                          : in.signed_number() * entry_.data_unit;
+        return true;
+      case 0x0D:
+        rules.frame_is_sum = false;
+        rules.frame_register = in.unsigned_number();
+        return true;
+      case 0x0E: rules.frame_offset = static_cast<std::int64_t>(in.unsigned_number()); return true;
+      case 0x13: rules.frame_offset = in.signed_number() * entry_.data_unit; return true;
+      case 0x0F:
+        rules.frame_is_sum = true;
+        rules.frame_expression = block(in);
+        return true;
+      case 0x2D: return true;  // the return address is signed: see plain_address
+      case 0x2E: in.unsigned_number(); return true;
+      default: return run_register(code, in, rules);
+    }
+  }
+
+  bool run_register(std::uint8_t code, os::byte_reader& in, frame_rules& rules) noexcept {
+    const std::uint64_t number = in.unsigned_number();
+    switch (code) {
+      case 0x05: set(rules, number, {kind::saved_at, in_units(in.unsigned_number()), {}}); break;
+      case 0x06: restore(rules, number); break;
+      case 0x07: set(rules, number, {kind::undefined, 0, {}}); break;
+      case 0x08: set(rules, number, {kind::same, 0, {}}); break;
+      case 0x09:
+        set(rules, number,
+            {kind::in_register, static_cast<std::int64_t>(in.unsigned_number()), {}});
+        break;
+      case 0x10: set(rules, number, {kind::saved_at_sum, 0, block(in)}); break;
+      case 0x11:
+        set(rules, number, {kind::saved_at, in.signed_number() * entry_.data_unit, {}});
+        break;
+      case 0x14: set(rules, number, {kind::is_offset, in_units(in.unsigned_number()), {}}); break;
+      case 0x15:
+        set(rules, number, {kind::is_offset, in.signed_number() * entry_.data_unit, {}});
+        break;
+      case 0x16: set(rules, number, {kind::is_sum, 0, block(in)}); break;
+      case 0x2F: set(rules, number, {kind::saved_at, -in_units(in.unsigned_number()), {}}); break;
+      default: return false;
+    }
+    return true;
+  }
+
+  static constexpr std::size_t max_depth = 3;
+
+  const os::unwind_entry& entry_;
+  const std::uintptr_t address_;
+  std::uintptr_t at_;
+  frame_rules initial_;
+  frame_rules kept_[max_depth];
+  std::size_t depth_ = 0;
+};
+
+/// Works out an expression, which begins with `pushed` on its stack if there is one.
+class expression_reader {
+ public:
+  expression_reader(const arch::frame_registers& at, const stack_bounds& bounds) noexcept
+      : at_(at), bounds_(bounds) {}
+
+  bool read(os::byte_reader in, const std::uintptr_t* pushed, std::uintptr_t& result) noexcept {
+    size_ = 0;
+    if (pushed != nullptr) {
+      push(*pushed);
+    }
+    while (!in.at_end()) {
+      if (!run(in.read<std::uint8_t>(), in)) {
+        return false;
+      }
+    }
+    if (in.failed() || size_ == 0) {
+      return false;
+    }
+    result = stack_[size_ - 1];
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 8;
+  static constexpr std::size_t word_bits = 8 * sizeof(std::uintptr_t);
+
+  bool push(std::uintptr_t value) noexcept {
+    if (size_ == capacity) {
+      return false;
+    }
+    stack_[size_++] = value;
+    return true;
+  }
+
+  bool run(std::uint8_t code, os::byte_reader& in) noexcept {
+    if (code >= 0x30 && code <= 0x4F) {
+      return push(code - 0x30U);
+    }
+    if (code >= 0x70 && code <= 0x8F) {
+      const std::size_t number = code - 0x70U;
+      const std::int64_t offset = in.signed_number();
+      return number < arch::frame_registers::count &&
+             push(at_.value[number] + static_cast<std::uintptr_t>(offset));
+    }
+    switch (code) {
+      case 0x08: return push(in.read<std::uint8_t>());
+      case 0x09: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int8_t>()}));
+      case 0x0A: return push(in.read<std::uint16_t>());
+      case 0x0B: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int16_t>()}));
+      case 0x0C: return push(in.read<std::uint32_t>());
+      case 0x0D: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int32_t>()}));
+      case 0x10: return push(base::convert<std::uintptr_t>(in.unsigned_number()));
+      case 0x11: return push(static_cast<std::uintptr_t>(in.signed_number()));
+      default: break;
+    }
+    if (size_ == 0) {
+      return false;
+    }
+    std::uintptr_t& top = stack_[size_ - 1];
+    switch (code) {
+      case 0x06:
+        if (!bounds_.holds_word(top)) {
+          return false;
+        }
+        top = word_at(top);
+        return true;
+      case 0x12: return push(top);
+      case 0x13: --size_; return true;
+      case 0x23: top += base::convert<std::uintptr_t>(in.unsigned_number()); return true;
+      default: return run_on_two(code);
+    }
+  }
+
+  bool run_on_two(std::uint8_t code) noexcept {
+    if (size_ < 2) {
+      return false;
+    }
+    const std::uintptr_t right = stack_[--size_];
+    std::uintptr_t& left = stack_[size_ - 1];
+    const auto is_signed = [](std::uintptr_t value) { return static_cast<std::intptr_t>(value); };
+    switch (code) {
+      case 0x1A: left &= right; return true;
+      case 0x1C: left -= right; return true;
+      case 0x21: left |= right; return true;
+      case 0x22: left += right; return true;
+      case 0x24: left = right < word_bits ? left << right : 0; return true;
+      case 0x25: left = right < word_bits ? left >> right : 0; return true;
+      case 0x29: left = left == right; return true;
+      case 0x2A: left = is_signed(left) >= is_signed(right); return true;
+      case 0x2B: left = is_signed(left) > is_signed(right); return true;
+      case 0x2C: left = is_signed(left) <= is_signed(right); return true;
+      case 0x2D: left = is_signed(left) < is_signed(right); return true;
+      case 0x2E: left = left != right; return true;
+      default: return false;
+    }
+  }
+
+  const arch::frame_registers& at_;
+  const stack_bounds& bounds_;
+  std::uintptr_t stack_[capacity] = {};
+  std::size_t size_ = 0;
+};
+
+/// Steps from a frame to its caller's. False: there is no caller, or the rules do not fit the stack.
+/// `moves`: the caller's frame must lie higher, and not just as high.
+inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
+                           std::uint64_t return_column, const stack_bounds& bounds,
+                           bool moves) noexcept {
+  using registers = arch::frame_registers;
+  using kind = register_rule::kind;
+  expression_reader expressions(at, bounds);
+  std::uintptr_t frame = 0;
+  if (rules.frame_is_sum) {
+    if (!expressions.read(rules.frame_expression, nullptr, frame)) {
+      return false;
+    }
+  } else if (rules.frame_register < registers::count) {
+    frame = at.value[rules.frame_register] + static_cast<std::uintptr_t>(rules.frame_offset);
+  }
+  const std::uintptr_t sp = at.value[registers::sp];
+  // FW2
+  if (frame % sizeof(frame) != 0 || frame < sp || (moves && frame == sp) || frame > bounds.high ||
+      return_column >= registers::count) {
+    return false;
+  }
+  registers caller = at;
+  caller.value[registers::sp] = frame - registers::below_frame;
+  for (std::size_t i = 0; i != registers::count; ++i) {
+    const register_rule& rule = rules.registers[i];
+    std::uintptr_t place = frame + static_cast<std::uintptr_t>(rule.number);
+    switch (rule.how) {
+      case kind::same: continue;
+      case kind::undefined:
+        if (i == return_column) {
+          return false;  // the end of the stack
+        }
+        continue;
+      case kind::is_offset: caller.value[i] = place; continue;
+      case kind::in_register:
+        if (rule.number < 0 || static_cast<std::size_t>(rule.number) >= registers::count) {
+          return false;
+        }
+        caller.value[i] = at.value[rule.number];
+        continue;
+      case kind::is_sum:
+        if (!expressions.read(rule.expression, &frame, caller.value[i])) {
+          return false;
+        }
+        continue;
+      case kind::saved_at_sum:
+        if (!expressions.read(rule.expression, &frame, place)) {
+          return false;
+        }
+        break;
+      case kind::saved_at: break;
+    }
+    if (!bounds.holds_word(place)) {
+      return false;
+    }
+    caller.value[i] = word_at(place);
+  }
+  caller.pc = arch::plain_address(caller.value[return_column]);
+  caller.value[return_column] = caller.pc;
+  at = caller;
+  return true;
+}
+
+/// Goes to the caller of a function that does not exist: it was called by a bad pointer. False: unknown
+/// how, on this processor.
+inline bool leave_bad_call(arch::frame_registers& at, const stack_bounds& bounds) noexcept {
+  constexpr bool is_in_register = arch::return_register >= 0;
+  constexpr std::size_t number =
+      is_in_register ? static_cast<std::size_t>(arch::return_register) : 0;
+  if (is_in_register) {
+    at.pc = arch::plain_address(at.value[number]);
+    return true;
+  }
+  std::uintptr_t& sp = at.value[arch::frame_registers::sp];
+  if (arch::return_register == arch::return_unknown || !bounds.holds_word(sp)) {
+    return false;
+  }
+  at.pc = word_at(sp);
+  sp += sizeof sp;
+  return true;
+}
+
+/// The callers of a stack that stands still with these registers. `interrupted`: its innermost
+/// function stands at that instruction, and not inside a call that returns there. FW3: it is also
+/// called in the handlers of signals.
+THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupted,
+                                       const stack_bounds& bounds, os::call_stack& out) noexcept {
+  using registers = arch::frame_registers;
+  out.size = 0;
+  const std::uintptr_t begin = at.value[registers::sp];
+  if (begin < bounds.low - bounds.below || begin > bounds.high) {
+    return;  // on another stack: a signal's, or a foreign coroutine's
+  }
+  while ((at.pc != 0 || interrupted) && out.size != os::call_stack::capacity) {
+    const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
+    out.frames[out.size++] = reinterpret_cast<const void*>(address);
+    os::code_file file;
+    os::unwind_entry entry;
+    const bool is_code = os::find_code_file(address, file);
+    if (!is_code && interrupted && out.size == 1 && leave_bad_call(at, bounds)) {
+      interrupted = false;
+      continue;
+    }
+    if (!is_code || !os::find_unwind_entry(address, file, entry)) {
+      return;
+    }
+    if (entry.is_signal) {
+      --out.size;  // where the handler of a signal returns to says nothing
+    }
+    frame_rules rules;
+    if (!rule_reader(entry, address).read(rules) ||
+        !step_to_caller(at, rules, entry.return_column, bounds, !interrupted)) {
+      return;
+    }
+    interrupted = entry.is_signal;
+  }
+}
+
+/// The callers of a parked stack, at the stack pointer that the switch has saved.
+inline void walk_parked(const void* sp, const stack_bounds& bounds, os::call_stack& out) noexcept {
+  // FW1: the frame of the switch, too
+  const auto at = reinterpret_cast<std::uintptr_t>(sp);
+  if (at < bounds.low || at >= bounds.high || bounds.high - at < arch::parked_frame_bytes) {
+    out.size = 0;
+    return;
+  }
+  walk_frames(arch::parked_registers(sp), false, bounds, out);
+}
+
+/// The callers of what the handler of a signal has interrupted, which was given `context`.
+inline void walk_interrupted(const void* context, const stack_bounds& bounds,
+                             os::call_stack& out) noexcept {
+  walk_frames(arch::interrupted_registers(os::machine_state(context)), true, bounds, out);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/sched/freeze/freeze_holder.hpp ----
+//
+// The holder of a P stands still while another thread looks at all stacks: see freeze/freeze.hpp.
+//
+// It notes down its own callers before it waits, if it has a goroutine. It may have been
+// interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
+// without locks: freeze/frame_walk.hpp.
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Where the frames of a goroutine lie.
+inline stack_bounds stack_of(const goroutine& g) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(g.stack_low), reinterpret_cast<std::uintptr_t>(&g)};
+}
+
+/// Keeps the callers of the goroutine that runs on this M: those of the code that was interrupted,
+/// in the handler of a signal, else the caller's own.
+THRUM_COLD inline void note_callers(machine& m) noexcept {
+  if (const void* const context = m.interruption.context) {
+    walk_interrupted(context, stack_of(*m.g), m.callers);
+    return;
+  }
+  struct call {
+    machine& m;
+    void* sp;
+  } own{m, nullptr};
+  arch::call_as_parked(
+      &own.sp,
+      [](void* argument) noexcept {
+        auto& here = *static_cast<call*>(argument);
+        walk_parked(here.sp, stack_of(*here.m.g), here.m.callers);
+      },
+      &own);
+}
+
+/// The holder of a P waits for the end of a freeze.
+THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
+  freeze_state& freeze = m.scheduler->freeze;
+  const std::uint32_t phase = freeze.phase();
+  if (!freeze_state::is_frozen(phase)) {
+    return;
+  }
+  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process no thread looks
+    note_callers(m);
+  }
+  // [fz.phase >] release: the callers, to the thread that freezes.
+  m.p->frozen_in.store(phase, release);
+  freeze.wait(phase);
+}
+
+/// For an M that has just been given a P: a freeze counts a P without a holder as stopped.
+inline void wait_if_frozen(machine& m) noexcept {
+  traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
+  // relaxed: ordered by the fence of [fz.phase]
+  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
+    wait_while_frozen(m);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+/// The callers of a goroutine that is parked, or stands in a handler without a processor, and stays
+/// so meanwhile; none if it has not begun. No malloc.
+THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_stack& out) noexcept {
+  out.size = 0;
+  if ((g.flags & sched::g_started) == 0) {
+    return;  // its one return address is where a function begins, which is behind no call
+  }
+  // [g.status <] acquire: of a preempted one, its thread and what that was interrupted in.
+  const bool preempted = g.status.load(acquire) == sched::g_status::preempted;
+  if (preempted && g.bound->interruption.context != nullptr) {
+    sched::walk_interrupted(g.bound->interruption.context, sched::stack_of(g), out);
+    return;
+  }
+  sched::walk_parked(g.sp.get(), sched::stack_of(g), out);
+}
+
+/// An address inside the call that started a goroutine: what lies behind a call may be another line.
+inline const void* starting_call(const sched::goroutine& g) noexcept {
+  const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
+  return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
+}
+
+/// Whether a function belongs to the inside of the library, which says nothing to its user.
+inline bool is_internal(std::string_view function) noexcept {
+  for (const std::string_view part :
+       {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
+        "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
+        "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
+        "::trace_detail::", "::coroutine_detail::",
+        // as mangled, of a name that is too long for the demangler
+        "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
+        "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
+        "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
+        // the processor's own
+        "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
+        "thrum_watch_exception"}) {
+    if (function.find(part) != function.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
+/// the user's lines into it.
+inline bool is_users(std::string_view place, std::string_view line) noexcept {
+  return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
+                                 place.substr(0, 6) != "thrum_");  // not the processor's own
+}
+
+/// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
+inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text = symbols.describe(address) + "\n";
+  if (const std::string_view line = symbols.line_of(address); !line.empty()) {
+    text.append("\t\t").append(line).append("\n");
+  }
+  return text;
+}
+
+/// Whether a place belongs to what throws an exception, or ends the program for one.
+inline bool is_throwing(std::string_view place) noexcept {
+  for (const std::string_view first :
+       {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
+        "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
+        "libgcc_s", "libc++abi", "libunwind"}) {
+    if (place.substr(0, first.size()) == first) {
+      return true;
+    }
+  }
+  for (const std::string_view part :
+       {"::base::throw_", " at libstdc++", " at libgcc_s", " at libc++abi"}) {
+    if (place.find(part) != place.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
+inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                  std::size_t size) {
+  std::size_t passed = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::string_view place = symbols.describe(frames[i]);
+    if (is_throwing(place)) {
+      passed = i + 1;
+    } else if (is_users(place, symbols.line_of(frames[i]))) {
+      break;
+    }
+  }
+  return passed < size ? passed : 0;
+}
+
+/// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
+/// all callers if none is.
+inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
+                                    std::size_t size) {
+  std::string shown;
+  std::string all;
+  for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
+    const std::string place = "\t" + describe_place(symbols, frames[i]);
+    all.append(place);
+    if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
+      shown.append(place);
+    }
+  }
+  return shown.empty() ? all : shown;
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
+
+// ---- thrum/detail/debug/tally.hpp ----
+//
+// How often each of few things was seen among many: a million goroutines stand at a few places.
+//
+// An array that is sorted and freed of repetitions whenever it has doubled, so that it stays as
+// small as the number of different things. No std::map and std::sort: every source file of a
+// program pays for what this header brings, unless the library is compiled apart.
+#ifndef THRUM_DETAIL_DEBUG_TALLY_HPP
+#define THRUM_DETAIL_DEBUG_TALLY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+class tally {
+ public:
+  /// Something of that kind at that place, n times.
+  struct entry {
+    const void* place = nullptr;
+    std::uint32_t kind = 0;
+    std::uint64_t n = 0;
+  };
+
+  void add(const void* place, std::uint32_t kind = 0) {
+    entries_.push_back({place, kind, 1});
+    if (entries_.size() >= room_) {
+      merge();
+      room_ = 2 * entries_.size() < least_room ? least_room : 2 * entries_.size();
+    }
+  }
+
+  /// Each once, in order of kinds, then places.
+  const std::vector<entry>& by_kind() {
+    merge();
+    return entries_;
+  }
+
+  /// Each once, the most frequent first.
+  const std::vector<entry>& by_frequency() {
+    merge();
+    sort([](const void* a, const void* b) {
+      const auto& one = *static_cast<const entry*>(a);
+      const auto& other = *static_cast<const entry*>(b);
+      return one.n != other.n ? (one.n > other.n ? -1 : 1) : order(one, other);
+    });
+    return entries_;
+  }
+
+ private:
+  static constexpr std::size_t least_room = 256;
+
+  static int order(const entry& one, const entry& other) noexcept {
+    if (one.kind != other.kind) {
+      return one.kind < other.kind ? -1 : 1;
+    }
+    const auto place = reinterpret_cast<std::uintptr_t>(one.place);
+    const auto other_place = reinterpret_cast<std::uintptr_t>(other.place);
+    return place < other_place ? -1 : place == other_place ? 0 : 1;
+  }
+
+  void sort(int (*compare)(const void*, const void*)) {
+    if (!entries_.empty()) {
+      std::qsort(entries_.data(), entries_.size(), sizeof(entry), compare);
+    }
+  }
+
+  void merge() {
+    sort([](const void* a, const void* b) {
+      return order(*static_cast<const entry*>(a), *static_cast<const entry*>(b));
+    });
+    std::size_t last = 0;  // of those that stay
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      if (order(entries_[last], entries_[i]) == 0) {
+        entries_[last].n += entries_[i].n;
+      } else {
+        entries_[++last] = entries_[i];
+      }
+    }
+    if (!entries_.empty()) {
+      entries_.resize(last + 1);
+    }
+  }
+
+  std::vector<entry> entries_;
+  std::size_t room_ = least_room;
+};
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
+
+// ---- thrum/detail/sched/freeze/freeze.hpp ----
+//
+// Stopping all goroutines of a scheduler for a moment, to look at their stacks.
+//
+// Every P is asked, as for preemption; its holder waits, with it, at the next place where it
+// attends to what is asked: between two goroutines, at the end of an operation, or in the handler
+// of a signal. A P without a holder needs no asking: a thread that takes it comes by such a place
+// before it switches to a goroutine. So when every P that is held has a waiting holder, no
+// goroutine is switched to or leaves its stack until the end of the freeze.
+//
+// Not stopped are threads without a P: inside blocking(), or in a call that lost its P. They touch
+// their own stacks only.
+//
+// What a holder does about it is in freeze/freeze_holder.hpp.
+//
+// FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
+//      malloc. The code that looks collects addresses, and makes words of them afterwards.
+//
+// Fences of [fz.phase]: freezer, hold, stop_in_handler, wait_if_frozen.
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class [[nodiscard]] freezer {
+ public:
+  /// Waits until all others have stopped, but not longer than `patience_ns`. The caller is inside a
+  /// section, or a thread that is none of the scheduler's, between begin_exclusive() and
+  /// end_exclusive() of scheduler.freeze.
+  freezer(runtime_scheduler& scheduler, machine* own, std::int64_t patience_ns) noexcept
+      : scheduler_(scheduler), own_(own) {
+    const std::uint32_t phase = scheduler.freeze.start();
+    scheduler.for_each_live_p([](processor& p) {
+      // [p.attention >] release: pairs with the exchange in attend.
+      p.attention.fetch_or(attention_freeze, release);
+    });
+    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
+                            // that takes a P looks
+    const std::int64_t end = traits::now() + patience_ns;
+    const processor* const mine = own != nullptr ? own->p : nullptr;
+    for (std::uint32_t turn = 0;; ++turn) {
+      complete_ = true;
+      scheduler.for_each_live_p([&](processor& p) {
+        complete_ = (&p == mine || has_stopped(p, phase, turn)) && complete_;
+      });
+      if (complete_ || traits::now() >= end) {
+        return;
+      }
+      os::sleep_ns(50'000);
+    }
+  }
+
+  ~freezer() { scheduler_.freeze.finish(); }
+  freezer(const freezer&) = delete;
+  freezer& operator=(const freezer&) = delete;
+
+  /// Whether all holders of Ps have stopped.
+  bool complete() const noexcept { return complete_; }
+
+  /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
+  const os::call_stack* callers_of(const goroutine& g) const noexcept {
+    const os::call_stack* found = nullptr;
+    scheduler_.for_each_live_p([&](processor& p) {
+      machine* const m = p.m.peek();
+      // [fz.phase <] acquire: the callers
+      const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.own_phase();
+      if ((waits || m == own_) && m != nullptr && m->g == &g) {
+        found = &m->callers;
+      }
+    });
+    return found;
+  }
+
+ private:
+  bool has_stopped(processor& p, std::uint32_t phase, std::uint32_t turn) noexcept {
+    if (p.status.load(acquire) != p_status::running) {  // [p.status <] acquire: what its M has left
+      return true;
+    }
+    if (p.frozen_in.load(acquire) == phase) {  // [fz.phase <] acquire: its callers
+      return true;
+    }
+    // [p.attention >] release: pairs with the exchange in attend.
+    p.attention.fetch_or(attention_freeze, release);
+    machine* const m = p.m.peek();  // A stray signal is harmless
+    if (m != nullptr && m->as_host == nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
+      m->self.interrupt(m->interruption);
+    }
+    return false;
+  }
+
+  runtime_scheduler& scheduler_;
+  machine* const own_;
+  bool complete_ = false;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+/// One goroutine. Inexact if it runs while it is recorded.
+struct goroutine_record {
+  goroutine_id id = 0;
+  char name[24] = {};
+  sched::g_status status = sched::g_status::idle;
+  sched::wait_reason reason = sched::wait_reason::none;
+  std::int64_t waiting_ms = 0;  // known to about 10 ms
+  const void* started_at = nullptr;
+  bool is_locked = false;  // to its thread
+  const void* const* frames = nullptr;
+  std::size_t size = 0;  // of frames
+};
+
+constexpr std::string_view describe(sched::g_status status) noexcept {
+  switch (status) {
+    case sched::g_status::idle: return "idle";
+    case sched::g_status::runnable: return "runnable";
+    case sched::g_status::running: return "running";
+    case sched::g_status::syscall: return "syscall";
+    case sched::g_status::waiting: return "waiting";
+    case sched::g_status::dead: return "dead";
+    case sched::g_status::preempted: return "preempted";
+  }
+  return "";
+}
+
+/// Pages for the callers of many goroutines; only what is touched counts.
+class frame_arena {
+ public:
+  explicit frame_arena(std::size_t goroutines) noexcept
+      : bytes_((goroutines + 1) * sizeof(os::call_stack::frames)),
+        next_(static_cast<const void**>(os::map(bytes_))),
+        memory_(next_) {}
+  ~frame_arena() {
+    if (memory_ != nullptr) {
+      os::unmap(memory_, bytes_);
+    }
+  }
+  frame_arena(const frame_arena&) = delete;
+  frame_arena& operator=(const frame_arena&) = delete;
+
+  /// Keeps a copy. No malloc.
+  void keep(const os::call_stack& callers, goroutine_record& record) noexcept {
+    if (memory_ == nullptr) {
+      return;
+    }
+    std::memcpy(next_, callers.frames, callers.size * sizeof *next_);
+    record.frames = next_;
+    record.size = callers.size;
+    next_ += callers.size;
+  }
+
+ private:
+  std::size_t bytes_;
+  const void** next_;
+  const void** memory_;
+};
+
+/// The time since a moment that was cut to 32 bits, up to 49 days ago, or a little after `now`.
+constexpr std::int64_t waited_ms(std::int64_t now_ms, std::uint32_t parked_ms) noexcept {
+  constexpr std::uint32_t ahead = 60'000;
+  const std::uint32_t passed = static_cast<std::uint32_t>(now_ms) - parked_ms;
+  return passed < std::uint32_t{0} - ahead ? passed : 0;
+}
+
+/// Writes what can be told of one G without stopping it. False: it is not alive. No malloc.
+THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::goroutine& g,
+                                        std::int64_t now_ms) noexcept {
+  // [g.status <] acquire: where it stands, if it does. Exact only while all is quiet.
+  const sched::g_status status = g.status.load(acquire);
+  if (status == sched::g_status::idle || status == sched::g_status::dead) {
+    return false;
+  }
+  record.id = g.id;
+  for (std::size_t i = 0; i != sizeof g.name; ++i) {
+    // Byte by byte: the name may change meanwhile, and ThreadSanitizer looks into memmove.
+    record.name[i] = const_cast<const volatile char&>(g.name[i]);
+  }
+  record.status = status;
+  record.started_at = starting_call(g);
+  record.is_locked = g.thread_locks != 0;
+  if (status == sched::g_status::waiting) {
+    record.reason = g.reason.peek();
+    record.waiting_ms = waited_ms(now_ms, g.parked_ms.get());
+  }
+  return true;
+}
+
+/// Where the goroutines stand.
+enum class world : std::uint8_t {
+  running,  // they go on meanwhile: no callers
+  quiet,    // nothing runs
+  stopped,  // they are stopped for a moment
+};
+
+/// The goroutines that were alive when it began, by id, each with what can be seen of it.
+///
+/// While all goroutines stand still, no client is served. So they are looked at in pieces: as many
+/// as `piece` in one freeze, which lasts well under a millisecond then, and between two freezes
+/// they go on for as long as they stood. The picture is not of one moment, but each goroutine in it
+/// is.
+class goroutine_list {
+ public:
+  static constexpr std::size_t piece = 128;
+
+  /// Allocates; not inside a section.
+  explicit goroutine_list(sched::runtime_scheduler& scheduler)
+      : scheduler_(scheduler), all_(find_alive(scheduler)), frames_(all_.size()) {}
+
+  /// Blocks the thread for as long as the look takes.
+  void look(world where) {
+    if (where == world::stopped) {
+      look_in_pieces();
+      return;
+    }
+    for (seen& each : all_) {
+      look_at(each, where == world::quiet, nullptr);
+    }
+  }
+
+  /// Calls f(record) for each that is still alive.
+  template <class F>
+  void for_each(F f) const {
+    for (const seen& each : all_) {
+      if (each.is_alive) {
+        f(each.record);
+      }
+    }
+  }
+
+ private:
+  struct seen {
+    const sched::goroutine* g = nullptr;
+    goroutine_record record;
+    bool is_alive = true;
+  };
+
+  static std::int64_t now_ms(const sched::runtime_scheduler& scheduler) noexcept {
+    return (os::now() - scheduler.started_at) / 1'000'000;
+  }
+
+  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler) {
+    std::vector<seen> found;
+    const std::int64_t now = now_ms(scheduler);
+    scheduler.pool->for_each([&](sched::goroutine& g) {
+      seen each;
+      each.g = &g;
+      if (describe_into(each.record, g, now)) {
+        found.push_back(each);
+      }
+    });
+    if (!found.empty()) {
+      std::qsort(found.data(), found.size(), sizeof(seen), [](const void* a, const void* b) {
+        const goroutine_id one = static_cast<const seen*>(a)->record.id;
+        const goroutine_id other = static_cast<const seen*>(b)->record.id;
+        return one < other ? -1 : one == other ? 0 : 1;
+      });
+    }
+    return found;
+  }
+
+  void look_in_pieces() {
+    constexpr int most_failures = 20;  // then a goroutine does not stop at all
+    int failures = 0;
+    for (std::size_t first = 0; first < all_.size();) {
+      const std::int64_t begin = os::now();
+      const std::size_t last = first + piece < all_.size() ? first + piece : all_.size();
+      const bool done = look_at_piece(first, last, failures == most_failures);
+      failures += !done;
+      first = done ? last : first;
+      if (first < all_.size()) {
+        os::sleep_ns(os::now() - begin);
+      }
+    }
+  }
+
+  /// False: not all goroutines have stopped in time; nothing was looked at. `anyway`: those that
+  /// are parked are left without their callers then.
+  bool look_at_piece(std::size_t first, std::size_t last, bool anyway) {
+    constexpr std::int64_t patience_ns = 5'000'000;
+    bool complete = false;
+    scheduler_.freeze.begin_exclusive();
+    {
+      sched::section here;
+      sched::machine* const own =
+          here.m() != nullptr && here.m()->scheduler == &scheduler_ ? here.m() : nullptr;
+      if (own != nullptr) {
+        sched::note_callers(*own);
+      }
+      // FZ1: to the end of its life
+      const sched::freezer frozen(scheduler_, own, anyway ? 0 : patience_ns);
+      complete = frozen.complete();
+      for (std::size_t i = first; i != last && (complete || anyway); ++i) {
+        look_at(all_[i], complete, &frozen);
+      }
+    }
+    scheduler_.freeze.end_exclusive();
+    return complete || anyway;
+  }
+
+  /// No malloc.
+  void look_at(seen& each, bool may_walk, const sched::freezer* frozen) noexcept {
+    goroutine_record& record = each.record;
+    const goroutine_id expected = record.id;
+    record = {};
+    each.is_alive = describe_into(record, *each.g, now_ms(scheduler_)) && record.id == expected;
+    if (!each.is_alive) {
+      return;  // it has ended; another may have its place
+    }
+    const bool is_parked = record.status == sched::g_status::waiting ||
+                           record.status == sched::g_status::runnable ||
+                           record.status == sched::g_status::preempted;
+    if (may_walk && is_parked) {
+      os::call_stack callers;
+      collect_parked(*each.g, callers);
+      frames_.keep(callers, record);
+    } else if (frozen != nullptr) {
+      if (const os::call_stack* const noted = frozen->callers_of(*each.g)) {
+        frames_.keep(*noted, record);
+      }
+    }
+  }
+
+  sched::runtime_scheduler& scheduler_;
+  std::vector<seen> all_;
+  frame_arena frames_;
+};
+
+/// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and its callers.
+inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
+  std::string text = "goroutine " + std::to_string(g.id) + " [";
+  if (g.status == sched::g_status::waiting) {
+    text.append(sched::describe(g.reason)).append(", ");
+    constexpr std::int64_t minute = 60'000;
+    if (g.waiting_ms < minute) {
+      text.append(std::to_string(g.waiting_ms)).append(" ms");
+    } else {
+      text.append(std::to_string(g.waiting_ms / minute)).append(" minutes");
+    }
+  } else {
+    text.append(describe(g.status));
+  }
+  text.append(g.is_locked ? ", locked to thread]" : "]");
+  if (g.name[0] != '\0') {
+    text.append(" \"").append(g.name).append("\"");
+  }
+  text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
+  if (g.size == 0 && g.status == sched::g_status::running) {
+    text.append("\tnot walked\n");
+  }
+  return text.append("\tstarted in ").append(describe_place(symbols, g.started_at));
+}
+
+/// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
+/// processes and blocks the thread. Not inside a section.
+inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
+  os::symbolizer symbols;
+  if (with_lines) {
+    tally seen;
+    all.for_each([&](const goroutine_record& g) {
+      for (std::size_t i = 0; i != g.size; ++i) {
+        seen.add(g.frames[i]);
+      }
+      seen.add(g.started_at);
+    });
+    std::vector<const void*> places;
+    for (const tally::entry& each : seen.by_kind()) {
+      places.push_back(each.place);
+    }
+    symbols.find_lines(std::move(places));
+  }
+  std::string text;
+  all.for_each([&](const goroutine_record& g) {
+    text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
+  });
+  return text;
+}
+
+/// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
+/// Blocks the thread for as long as the look takes, too.
+inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
+                                       bool with_lines) {
+  goroutine_list all(scheduler);
+  all.look(where);
+  return describe_goroutines(all, with_lines);
+}
+
+/// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
+inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
+  tally kinds;
+  std::uint64_t total = 0;
+  scheduler.pool->for_each([&](sched::goroutine& g) {
+    goroutine_record record;
+    if (describe_into(record, g, 0)) {
+      kinds.add(record.started_at, static_cast<std::uint32_t>(record.status) << 8 |
+                                       static_cast<std::uint32_t>(record.reason));
+      ++total;
+    }
+  });
+  os::symbolizer symbols;
+  std::string text = "goroutines: " + std::to_string(total) + "\n";
+  for (const tally::entry& each : kinds.by_frequency()) {
+    const auto status = static_cast<sched::g_status>(each.kind >> 8);
+    const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
+    text.append(std::to_string(each.n)).append(" [");
+    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
+    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
+  }
+  return text;
+}
+
+/// Writes them in one of the two forms. `blocking(f)` returns f(), which may block the thread. Not
+/// inside a section.
+template <class Blocking>
+void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_form form,
+                      Blocking blocking) {
+  std::string text;
+  if (form == dump_form::counts) {
+    text = count_goroutines(scheduler);
+  } else {
+    goroutine_list all(scheduler);
+    all.look(world::stopped);
+    text = blocking([&all] { return describe_goroutines(all, true); });
+  }
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif  // THRUM_DETAIL_DEBUG_DUMP_HPP
+
+// ---- thrum/detail/sched/life/registry.hpp ----
+//
+// All schedulers of the process, for what concerns the process as a whole: exit, fork.
+#ifndef THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
+#define THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
+
+// ---- thrum/detail/sched/life/process_exit.hpp ----
+//
+// Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
+//
+// The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
+// It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,
+// and it never leaves that thread.
+//
+//   hold     the thread that exits: asks every P to stop, and waits a while until they have
+//   press    the monitor, every millisecond: takes Ps from calls that block, interrupts loops
+//   watch    the monitor: ends the freeze when the thread that exits has slept for too long
+//   release  by watch(), or by another freeze that begins, whichever comes first
+#ifndef THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
+#define THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
+
+// ---- thrum/detail/sched/run/syscall.hpp ----
+//
+// Entering and leaving a call that may block the thread.
+//
+// The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
+// if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
+// instead and hands the P to another M. An M that comes back and finds its P gone looks for an idle
+// one, or for one that another has left behind in the same way; if there is none, its goroutine
+// goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
+// calls of 1 ms on two Ps come back 0.3 ms later.)
+//
+// The monitor may be asleep for milliseconds when a call begins. So a goroutine whose last call was long
+// hands its P over itself if others wait for one. Its last call predicts its next one; the last first call
+// on a P predicts a first call there. Only calls that are not known to be short read the clock.
+//
+// Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
+//
+// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
+// word decides; that saves one of two atomic operations and costs states in which a goroutine runs
+// without a P, which every reader of the status must then tolerate.
+#ifndef THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
+#define THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Before a call that may be a long one: if it is, and others wait for a P, they get this one. False: it stays.
+THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor& p = *m.p;
+  goroutine& g = *m.g;
+  m.call_since = traits::now();
+  const bool is_long =
+      (g.flags & g_call_flags) != 0 ? (g.flags & g_long_calls) != 0 : p.first_calls_are_long.get();
+  if (!is_long || (!p.has_queued() && scheduler.global.empty()) ||
+      scheduler.exit_of_process.has_begun()) {
+    return false;
+  }
+  g.status.set(g_status::syscall);
+  m.old_p = &p;
+  p.syscall_tick.add();
+  scheduler.release_p(m);
+  scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler.hand_offs.add();
+  trace_detail::happens_to(scheduler, trace_detail::event_kind::handed_off, p.id, g.id);
+  scheduler.hand_off(p);
+  return true;
+}
+
+inline void set_call_flags(goroutine& g, unsigned flags) noexcept {
+  g.flags = static_cast<std::uint8_t>((g.flags & ~unsigned{g_call_flags}) | flags);
+}
+
+/// After such a call.
+THRUM_COLD inline void note_call(machine& m) noexcept {
+  const bool is_long = traits::now() - m.call_since >= traits::long_call_ns;
+  m.call_since = 0;
+  if ((m.g->flags & g_call_flags) == 0) {
+    m.old_p->first_calls_are_long.set(is_long);
+  }
+  set_call_flags(*m.g, is_long ? g_long_calls : g_short_calls);
+}
+
+/// The running goroutine is about to block its thread. Called inside.
+inline void enter_syscall(machine& m) noexcept {
+  processor& p = *m.p;
+  trace_detail::happens(m, trace_detail::event_kind::call_began);
+  if ((m.g->flags & g_short_calls) == 0 && hand_over_for_call(m)) [[unlikely]] {
+    return;
+  }
+  m.g->status.set(g_status::syscall);
+  m.old_p = &p;
+  m.p = nullptr;
+  // [p.status >] release: everything we did with the P, to the thread that takes it.
+  p.status.store(p_status::syscall, release);
+  m.scheduler->monitor.wake_if_all_idle();
+}
+
+/// Takes the P from an M that is in a call with it. False: none is.
+inline bool take_from_syscall(machine& m, processor& p) noexcept {
+  auto expected = p_status::syscall;
+  // [p.status <] acquire: what its earlier holders did; SY1. relaxed: the monitor has it
+  if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
+    return false;
+  }
+  m.p = &p;
+  p.m.set(&m);
+  p.syscall_tick.add();
+  return true;
+}
+
+/// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
+THRUM_COLD inline machine& regain_p(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if ((m.g->flags & g_short_calls) != 0) {
+    set_call_flags(*m.g, 0);  // the next one is measured
+  }
+  processor* p;
+  processor* held = nullptr;
+  {
+    scoped guard(scheduler.idle.lock());
+    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
+    p = scheduler.idle.take_p_locked();
+    if (p == nullptr) [[likely]] {
+      held = scheduler.ms.release_locked();
+    }
+  }
+  if (held != nullptr) [[unlikely]] {
+    // This thread is the one that the P has waited for. Others have waited longer than this goroutine.
+    scheduler.acquire_p(m, *held);
+    return yield_slow(m);
+  }
+  if (p != nullptr) {
+    scheduler.acquire_p(m, *p);
+    show_priority(*p, *m.g);
+    begin_slice(*p);
+    scheduler.monitor.wake_if_all_idle();
+    return m;
+  }
+  // What the monitor would do a moment later.
+  const unsigned n = scheduler.ps.live();
+  for (unsigned i = 0; i != n; ++i) {
+    processor& other = scheduler.ps[i];
+    if (other.status.peek() == p_status::syscall && take_from_syscall(m, other)) {
+      scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: the other M for this one
+      show_priority(other, *m.g);
+      bool ran = false;
+      run_timers(m, other, ran);
+      // A P that only ever went from one call to the next would keep the others waiting.
+      return !other.has_queued() && scheduler.global.empty() ? m : yield_slow(m);
+    }
+  }
+  scheduler.monitor.note_return(traits::least_run_ns);
+  return yield_slow(m);
+}
+
+/// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
+inline machine& exit_syscall(machine& m) noexcept {
+  goroutine& g = *m.g;
+  if (m.call_since != 0) [[unlikely]] {
+    note_call(m);
+  }
+  // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
+  // that counts as blocked.
+  machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
+  trace_detail::happens(here, trace_detail::event_kind::call_ended);
+  g.status.set(g_status::running);
+  if (is_in_background(g)) [[unlikely]] {
+    show_priority(*here.p, g);  // others may have had this P
+  }
+  return here.p->attention.get() != 0 ? attend_running(here) : here;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class process_exit {
+ public:
+  /// The calling thread exits, and from now on is no longer the scheduler's. False: it has said so
+  /// before. Does not return if another thread was first.
+  static bool begin() noexcept {
+    {
+      section here;
+      if (here.m() != nullptr) {
+        enter_syscall(*here.m());
+      }
+    }
+    const std::uint64_t own = os::thread_id();
+    std::uint64_t first = 0;
+    // relaxed: only one thread wins
+    if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {
+      one().self.open();
+      return true;
+    }
+    while (first != own) {  // NOLINT(bugprone-infinite-loop): until the process has ended
+      constexpr std::int64_t hour = 3'600'000'000'000;
+      os::sleep_ns(hour);
+    }
+    return false;
+  }
+
+  /// The only thread of a process that has no others of its schedulers exits.
+  static void begin_in_copy() noexcept {
+    one().thread.store(os::thread_id(), relaxed);  // relaxed: there is only this thread
+  }
+
+  /// Whether the calling thread exits.
+  static bool is_mine() noexcept {
+    return one().thread.load(relaxed) == os::thread_id();  // relaxed: our own, or another's
+  }
+
+  /// Its goroutines stand still from now on. Waits until they do, but not for long.
+  static void hold(runtime_scheduler& scheduler) noexcept {
+    scheduler.exit_of_process.has_begun_.set(true);
+    // A look at the stacks may be under way, and its end takes a moment.
+    const std::int64_t end_of_others = traits::now() + 10 * patience_ns;
+    while (!scheduler.freeze.try_begin_exclusive()) {
+      if (traits::now() >= end_of_others) {
+        return;
+      }
+      os::sleep_ns(100'000);
+    }
+    const std::uint32_t phase = scheduler.freeze.start_for_exit();
+    scheduler.for_each_p([](processor& p) {
+      // [p.attention >] release: pairs with the exchange in attend.
+      p.attention.fetch_or(attention_freeze, release);
+    });
+    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
+                            // that takes a P looks
+    scheduler.monitor.wake();
+    const std::int64_t begin = traits::now();
+    for (std::int64_t passed = 0; passed < stop_patience_ns; passed = traits::now() - begin) {
+      bool complete = true;
+      scheduler.for_each_p(
+          [&](processor& p) { complete = has_stopped(scheduler, p, phase, passed) && complete; });
+      complete = nobody_computes_without_p(scheduler) && complete;
+      if (complete) {
+        break;
+      }
+      os::sleep_ns(passed < 2'000'000 ? 50'000 : 1'000'000);
+    }
+    tell_leak_checker(scheduler);
+  }
+
+  /// Whether goroutines stand still for this.
+  static bool holds(const runtime_scheduler& scheduler) noexcept {
+    return scheduler.freeze.is_held_by_exit();
+  }
+
+  /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
+  static void watch(runtime_scheduler& scheduler, std::int64_t now) noexcept {
+    auto& seen = scheduler.exit_of_process.seen_;
+    const os::thread_ref& self = one().self;  // opened before anything was held
+    const std::int64_t cpu = self.cpu_now();
+    if (seen.since == 0) {
+      seen = {cpu, now, cpu, now};
+    }
+    if (cpu != seen.cpu) {
+      seen.cpu = cpu;
+      seen.when = now;
+    }
+    // A thread that only waits for a CPU is given time.
+    if (now - seen.when >= patience_ns) {
+      if (!computes(self) && !self.naps()) {
+        scheduler.freeze.release_from_exit();
+      }
+      seen.when = now;
+    }
+    if (now - seen.since >= long_patience_ns) {
+      constexpr std::int64_t few = 16;
+      if (cpu - seen.cpu_since >= (now - seen.since) / few) {
+        seen.cpu_since = cpu;
+        seen.since = now;
+      } else if (!computes(self)) {
+        scheduler.freeze.release_from_exit();
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t patience_ns = 100'000'000;
+  /// On a busy machine a thread takes its time to get to its signal.
+  static constexpr std::int64_t stop_patience_ns = 1'000'000'000;
+  static constexpr std::int64_t long_patience_ns = 2'000'000'000;
+  static constexpr std::int64_t courtesy_ns = 5'000'000;
+
+  /// Whether the thread runs, or will run without help of another thread.
+  static bool computes(const os::thread_ref& thread) noexcept {
+    const os::thread_look seen = thread.look();
+    return seen == os::thread_look::computes || seen == os::thread_look::in_fault;
+  }
+
+  static bool has_stopped(runtime_scheduler& scheduler, processor& p, std::uint32_t phase,
+                          std::int64_t passed) noexcept {
+    if (p.status.load(acquire) != p_status::running ||  // [p.status <] acquire: as in freeze.hpp
+        p.frozen_in.load(acquire) == phase) {           // [fz.phase <] acquire: as in freeze.hpp
+      return true;
+    }
+    // [p.attention >] release: pairs with the exchange in attend.
+    p.attention.fetch_or(attention_freeze, release);
+    machine* const m = p.m.peek();  // A stray signal is harmless
+    if (m == nullptr || passed < courtesy_ns) {
+      return false;
+    }
+    const bool interrupts = scheduler.config().interrupts && m->as_host == nullptr;
+    // It blocks in a call that it has not announced, and stops when it is back. Where the system does
+    // not say so, a signal makes it stop, whatever it does.
+    if (m->inside.peek() == 0) {
+      const os::thread_look seen = m->self.look();
+      if (seen == os::thread_look::in_system || (seen == os::thread_look::unknown && !interrupts)) {
+        return true;
+      }
+    }
+    if (interrupts) {
+      m->self.interrupt(m->interruption);
+    }
+    return false;
+  }
+
+  /// Threads that lost their P in a call, and compute again. The monitor interrupts those that it sees
+  /// compute for a while; here there is no while.
+  static bool nobody_computes_without_p(runtime_scheduler& scheduler) noexcept {
+    bool nobody = true;
+    for (unsigned i = 0; i != scheduler.ms.made(); ++i) {
+      machine& m = scheduler.ms[i];
+      // [m.retake <] acquire: pairs with forget_p.
+      if (m.retake.load(acquire) == retake_state::taken && computes(m.self)) {
+        nobody = false;
+        if (scheduler.config().interrupts) {
+          m.self.interrupt(m.interruption);
+        }
+      }
+    }
+    return nobody;
+  }
+
+  /// Tells it that memory is not lost to which only a goroutine refers.
+  static void tell_leak_checker([[maybe_unused]] runtime_scheduler& scheduler) noexcept {
+#if THRUM_ASAN
+    scheduler.for_each_p([](processor& p) { base::keep_reachable(&p, sizeof p); });
+    scheduler.ps.keep_reachable();
+    scheduler.pool->for_each([](goroutine& g) {
+      const char* const from = static_cast<const char*>(g.sp.get());
+      const char* const to = reinterpret_cast<const char*>(&g + 1);
+      const g_status status = g.status.get();
+      if (status != g_status::idle && status != g_status::dead && from != nullptr && from < to) {
+        base::keep_reachable(from, static_cast<std::size_t>(to - from));
+      }
+    });
+#endif
+  }
+
+  /// The thread that exits.
+  struct state {
+    static constexpr std::string_view process_name = "sched::process_exit";
+    std::atomic<std::uint64_t> thread{0};
+    os::thread_ref self;
+  };
+  static state& one() noexcept { return os::process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class registry {
+ public:
+  /// Adds a scheduler: use() and visit() find it from now on. Not inside a section.
+  static void add(runtime_scheduler& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.registered.number_ = ++all().count;
+    scheduler.registered.next_ = all().first;
+    all().first = &scheduler;
+    if (!all().hooked) {
+      all().hooked = true;
+      os::register_exit_hook(&before_exit);
+      poll_table::prepare_for_fork();
+      os::call_after_fork(&after_fork);
+    }
+    os::this_threads_exit_watch().watch(&before_exit);
+  }
+
+  /// Makes use() refuse this scheduler from now on.
+  static void retire(runtime_scheduler& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.registered.is_retired_ = true;
+  }
+
+  /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for a
+  /// caller that is none of its goroutines, and does not know whether it is still there. False: it
+  /// was not called.
+  template <class F>
+  static bool use(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
+    bool works = false;
+    visit(scheduler, number, [&] {
+      works = !scheduler->registered.is_retired_;
+      if (works) {
+        f();
+      }
+    });
+    return works;
+  }
+
+  /// Calls f() if that scheduler is still there, retired or not, and keeps it there meanwhile.
+  template <class F>
+  static void visit(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
+    const section here;
+    scoped guard(all().lock);
+    for (const runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s == scheduler && s->registered.number_ == number) {
+        f();
+        return;
+      }
+    }
+  }
+
+  /// Declares a scheduler complete: for_each finds it from now on.
+  static void show(runtime_scheduler& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.registered.is_shown_ = true;
+  }
+
+  /// Calls f(scheduler) for each that there is, the oldest first, and keeps that one there
+  /// meanwhile; f may block and allocate. Not inside a section.
+  template <class F>
+  static void for_each(F f) {
+    struct unpin {
+      runtime_scheduler& scheduler;
+      // [reg.pins >] release: f's last look
+      ~unpin() { scheduler.registered.pins_.fetch_sub(1, release); }
+    };
+    std::uint64_t last = 0;
+    while (runtime_scheduler* const next = pin_after(last)) {
+      const unpin later{*next};
+      last = next->registered.number_;
+      f(*next);
+    }
+  }
+
+  /// Takes a scheduler out, and waits until no thread looks at it any more. Not inside a section.
+  static void remove(runtime_scheduler& scheduler) noexcept {
+    {
+      scoped guard(all().lock);
+      for (runtime_scheduler** link = &all().first; *link != nullptr;
+           link = &(*link)->registered.next_) {
+        if (*link == &scheduler) {
+          *link = scheduler.registered.next_;
+          break;
+        }
+      }
+    }
+    // [reg.exit <] acquire: its last look at the scheduler; [reg.pins <] acquire: theirs
+    while (all().exit_looks.load(acquire) || scheduler.registered.pins_.load(acquire) != 0) {
+      os::sleep_ns(1'000'000);
+    }
+  }
+
+  /// What exit() calls first: see os/posix/exit.hpp.
+  static void before_exit(int status) noexcept {
+    const machine* const m = current_m();
+    runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
+    const bool is_copy = own != nullptr && own->is_copy.get();
+    if (is_copy) {
+      end_copy(status);
+      return;
+    }
+    if (!process_exit::begin()) {
+      return;
+    }
+    all().exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
+    for (runtime_scheduler* s = own != nullptr ? own : next_to_hold(); s != nullptr;
+         s = next_to_hold()) {
+      if (s->is_copy.get()) {
+        end_copy(status);
+        break;
+      }
+      process_exit::hold(*s);
+    }
+    all().exit_looks.store(false, release);  // [reg.exit >] release: our last look
+    os::let_exit_pass_standard_input();
+  }
+
+ private:
+  /// exit() in a process without the threads. Where it does not tell the status it must go on.
+  static void end_copy(int status) noexcept {
+    if (status != os::unknown_exit_status) {
+      os::exit_now(status);
+    }
+    process_exit::begin_in_copy();
+  }
+
+  static runtime_scheduler* pin_after(std::uint64_t number) noexcept {
+    const section here;
+    scoped guard(all().lock);
+    runtime_scheduler* next = nullptr;
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s->registered.is_shown_ && s->registered.number_ > number &&
+          (next == nullptr || s->registered.number_ < next->registered.number_)) {
+        next = s;
+      }
+    }
+    if (next != nullptr) {
+      // relaxed: under the lock under which it is taken out
+      next->registered.pins_.fetch_add(1, relaxed);
+    }
+    return next;
+  }
+
+  /// A scheduler whose goroutines must stand still before exit() destroys what they use. Other
+  /// runtimes are objects, which are destroyed in their turn. Null: no more.
+  static runtime_scheduler* next_to_hold() noexcept {
+    scoped guard(all().lock);
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s->config().is_whole_program && !s->exit_of_process.has_begun() &&
+          s->goroutine_count() != 0) {
+        return s;
+      }
+    }
+    return nullptr;
+  }
+
+  /// In a child process, which has none of the threads: marks each scheduler for threads that enter it.
+  static void after_fork() noexcept {
+    all().lock.abandon();
+    poll_table::after_fork();
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      s->is_copy.set(true);
+    }
+    if (machine* const m = current_m()) {
+      m->retake.store(retake_state::forked, relaxed);  // relaxed: there is only this thread
+    }
+  }
+
+  struct state {
+    static constexpr std::string_view process_name = "sched::registry";
+    blocking_lock lock{lock_rank::registry};
+    runtime_scheduler* first = nullptr;
+    std::uint64_t count = 0;
+    bool hooked = false;
+    std::atomic<bool> exit_looks{false};
+  };
+  static state& all() noexcept { return os::process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/trace/chrome.hpp ----
+//
+// A story as Chrome's JSON, which chrome://tracing, ui.perfetto.dev and Python's json read.
+//
+// Each runtime is two processes: its Ps are the threads of one, its Ms those of the other. Times are microseconds since
+// the record began.
+#ifndef THRUM_DETAIL_TRACE_CHROME_HPP
+#define THRUM_DETAIL_TRACE_CHROME_HPP
+
+// ---- thrum/detail/trace/labels.hpp ----
+//
+// What both kinds of files need besides the story: names for goroutines, and nanoseconds for the counter's units.
+#ifndef THRUM_DETAIL_TRACE_LABELS_HPP
+#define THRUM_DETAIL_TRACE_LABELS_HPP
+
+// ---- thrum/detail/trace/story.hpp ----
+//
+// What the events tell: which goroutine ran when and where, why it stopped, and which goroutine made it ready.
+//
+// Events of different Ms are merged by their times. The clock is one for all processors, and a goroutine or a P goes
+// from one M to another by some hundred instructions, so an effect is never before its cause.
+//
+// A goroutine that runs while the recorder begins has no `runs`; its first slice begins with the record.
+#ifndef THRUM_DETAIL_TRACE_STORY_HPP
+#define THRUM_DETAIL_TRACE_STORY_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+/// Names a goroutine, a P or an M among all runtimes.
+struct global_id {
+  std::uint8_t runtime = 0;
+  std::uint64_t id = 0;
+  auto operator<=>(const global_id&) const = default;
+};
+
+/// What is known of a goroutine.
+struct goroutine_facts {
+  std::string name;  // given to it; empty: none
+  const void* started_at = nullptr;
+};
+
+/// One run of a goroutine on a P.
+struct slice {
+  std::uint8_t runtime = 0;
+  std::uint32_t p = 0;
+  std::uint32_t m = 0;
+  std::uint64_t goroutine = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string_view ended_by;  // a wait reason, or what the scheduler did
+  std::uint32_t object = 0;   // what it waits on, hashed; 0: nothing
+  std::uint64_t flow = 0;     // numbers the event that made it ready; 0: unknown
+  bool from_call = false;     // it comes back from blocking(), or as a thread that had lost its P
+};
+
+/// Something that takes no time.
+struct instant {
+  std::uint64_t time = 0;
+  std::uint8_t runtime = 0;
+  std::uint32_t p = event::no_p;  // no_p: it stands on the M's track
+  std::uint32_t m = 0;
+  std::string name;
+  std::uint64_t goroutine = 0;
+};
+
+/// Where the line to a run begins.
+struct wakeup {
+  std::uint64_t flow = 0;
+  std::uint64_t time = 0;
+  std::uint8_t runtime = 0;
+  std::uint32_t p = event::no_p;
+  std::uint64_t goroutine = 0;  // made ready
+  std::uint64_t by = 0;         // 0: no goroutine
+  std::string_view how;
+  bool has_run = false;
+};
+
+/// A number that changes.
+struct sample {
+  std::uint64_t time = 0;
+  std::uint8_t runtime = 0;
+  std::string_view name;
+  std::int64_t value = 0;
+};
+
+/// A region that a goroutine has marked.
+struct region_of_user {
+  std::uint8_t runtime = 0;
+  std::uint64_t goroutine = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string name;
+};
+
+struct story {
+  std::map<global_id, goroutine_facts> goroutines;
+  std::vector<slice> slices;
+  std::vector<wakeup> wakeups;
+  std::vector<instant> instants;
+  std::vector<sample> samples;
+  std::vector<region_of_user> regions;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;
+};
+
+class story_teller {
+ public:
+  /// Reads all that the recorder has since `since`. Allocates.
+  story_teller(const recorder& from, std::uint64_t since, std::uint64_t now) {
+    told_.begin = since;
+    told_.end = now;
+    told_.lost = from.lost();
+    collect(from, since);
+  }
+
+  /// What a walk over the living has found, for those whose making is no longer known.
+  void add_living(global_id id, std::string name, const void* started_at) {
+    goroutine_facts& facts = told_.goroutines[id];
+    facts.started_at = started_at;
+    if (!name.empty()) {
+      facts.name = std::move(name);
+    }
+  }
+
+  story tell() {
+    for (const entry& each : entries_) {
+      take(each);
+    }
+    for (auto& [id, m] : ms_) {
+      close(m, told_.end, "still running");
+    }
+    for (auto& [key, region] : open_regions_) {
+      for (region_of_user& each : region) {
+        each.end = told_.end;
+        told_.regions.push_back(std::move(each));
+      }
+    }
+    told_.events = entries_.size();
+    return std::move(told_);
+  }
+
+ private:
+  struct entry {
+    event e;
+    std::uint64_t owner = 0;  // 0: threads that are no Ms
+    std::string name;
+  };
+  struct m_state {
+    bool is_known = false;
+    bool runs = false;
+    bool gives_way = false;
+    slice now;
+  };
+
+  void collect(const recorder& from, std::uint64_t since) {
+    struct copied {
+      chunk::seen seen;
+      std::vector<raw_event> events;
+    };
+    std::vector<copied> all;
+    const auto room = std::make_unique<room_for_chunk>();
+    for (std::size_t i = 0; i != from.size(); ++i) {
+      const chunk::seen seen = from[i].copy(room->events);
+      if (seen.count != 0) {
+        all.push_back({seen, {room->events, room->events + seen.count}});
+      }
+    }
+    std::sort(all.begin(), all.end(),
+              [](const copied& a, const copied& b) { return a.seen.stamp < b.seen.stamp; });
+    const bool is_cut = from.claims() > from.size();
+    std::uint64_t first = is_cut ? ~std::uint64_t{0} : since;
+    for (const copied& each : all) {
+      if (is_cut && each.seen.stamp + from.size() > from.claims()) {
+        first = std::min(first, each.events.front().word[0]);
+      }
+      bool may_be_named = false;
+      for (const raw_event& raw : each.events) {
+        const event e = event::unpack(raw);
+        if (e.time < since) {
+          may_be_named = false;
+        } else if (e.kind != event_kind::named) {
+          entries_.push_back({e, each.seen.owner, {}});
+          may_be_named = true;
+        } else if (may_be_named) {
+          entries_.back().name = name_in(raw);
+        }
+      }
+    }
+    told_.begin = std::max(since, std::min(first, told_.end));
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const entry& a, const entry& b) { return a.e.time < b.e.time; });
+  }
+
+  struct room_for_chunk {
+    raw_event events[chunk::capacity];
+  };
+
+  static std::string name_in(const raw_event& raw) {
+    std::string name;
+    for (std::size_t i = 0; i != name_room; ++i) {
+      const char letter = static_cast<char>(raw.word[1 + (i + 1) / 8] >> (i + 1) % 8 * 8);
+      if (letter == '\0') {
+        break;
+      }
+      name.push_back(letter);
+    }
+    return name;
+  }
+
+  static std::uint32_t m_number(std::uint64_t owner) noexcept {
+    return static_cast<std::uint32_t>(owner - 1);
+  }
+
+  void open(m_state& m, const event& e, std::uint64_t owner, std::uint64_t goroutine) {
+    close(m, e.time, "unknown");
+    m.is_known = true;
+    m.runs = true;
+    m.now = {};
+    m.now.runtime = e.runtime;
+    m.now.p = e.p;
+    m.now.m = m_number(owner);
+    m.now.goroutine = goroutine;
+    m.now.begin = e.time;
+    const auto found = ready_.find({e.runtime, goroutine});
+    if (found != ready_.end()) {
+      told_.wakeups[found->second].has_run = true;
+      m.now.flow = told_.wakeups[found->second].flow;
+      ready_.erase(found);
+      count(e, "runnable", runnable_[e.runtime], -1);
+    }
+  }
+
+  void close(m_state& m, std::uint64_t time, std::string_view why, std::uint32_t object = 0) {
+    if (!m.runs) {
+      return;
+    }
+    m.runs = false;
+    m.now.end = time;
+    m.now.ended_by = why;
+    m.now.object = object;
+    if (time >= told_.begin) {
+      m.now.begin = std::max(m.now.begin, told_.begin);
+      told_.slices.push_back(m.now);
+    }
+  }
+
+  /// A goroutine leaves an M of which nothing is known: it has run there since the record began.
+  void meet(m_state& m, const event& e, std::uint64_t owner) {
+    if (!m.is_known && told_.lost == 0 && e.p != event::no_p) {
+      event at_begin = e;
+      at_begin.time = told_.begin;
+      open(m, at_begin, owner, e.goroutine);
+    }
+    m.is_known = true;
+  }
+
+  void leave(const entry& each, std::string_view why, std::uint64_t next) {
+    m_state& m = ms_[each.owner];
+    meet(m, each.e, each.owner);
+    close(m, each.e.time, m.gives_way ? "time slice over" : why, each.e.value);
+    m.gives_way = false;
+    if (next != 0) {
+      open(m, each.e, each.owner, next);
+    }
+  }
+
+  void ready(const event& e, std::string_view how, std::uint64_t by) {
+    told_.wakeups.push_back(
+        {told_.wakeups.size() + 1, e.time, e.runtime, e.p, e.goroutine, by, how});
+    if (ready_.insert_or_assign({e.runtime, e.goroutine}, told_.wakeups.size() - 1).second) {
+      count(e, "runnable", runnable_[e.runtime], 1);
+    }
+  }
+
+  void count(const event& e, std::string_view name, std::int64_t& value, std::int64_t change) {
+    value += change;
+    if (e.time >= told_.begin) {
+      told_.samples.push_back({e.time, e.runtime, name, value});
+    }
+  }
+
+  void tell_instant(const entry& each, std::string text) {
+    if (each.e.time >= told_.begin) {
+      told_.instants.push_back({each.e.time, each.e.runtime, each.e.p,
+                                each.owner == 0 ? 0 : m_number(each.owner), std::move(text),
+                                each.e.goroutine});
+    }
+  }
+
+  static std::string text_of(const event& e) {
+    return {reinterpret_cast<const char*>(static_cast<std::uintptr_t>(e.other)), e.value};
+  }
+
+  void take(const entry& each) {
+    const event& e = each.e;
+    m_state& m = ms_[each.owner];
+    const global_id g{e.runtime, e.goroutine};
+    switch (e.kind) {
+      case event_kind::none:
+      case event_kind::named: break;
+      case event_kind::made: {
+        goroutine_facts& facts = told_.goroutines[g];
+        facts.started_at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(e.other));
+        if (!each.name.empty()) {
+          facts.name = each.name;
+        }
+        ready(e, "started", e.value);
+        count(e, "goroutines", alive_[e.runtime], 1);
+        break;
+      }
+      case event_kind::parked:
+        leave(each, sched::describe(static_cast<sched::wait_reason>(e.detail)), e.other);
+        break;
+      case event_kind::yielded: leave(each, "yielded", e.other); break;
+      case event_kind::ended:
+        if (goroutine_facts& facts = told_.goroutines[g]; facts.started_at == nullptr) {
+          facts.started_at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(e.other));
+        }
+        if (!each.name.empty()) {
+          told_.goroutines[g].name = each.name;
+        }
+        leave(each, "ended", 0);
+        count(e, "goroutines", alive_[e.runtime], -1);
+        break;
+      case event_kind::runs: open(m, e, each.owner, e.goroutine); break;
+      case event_kind::readied: {
+        static constexpr std::string_view words[] = {"goroutine", "scheduler", "poller", "thread"};
+        ready(e, words[e.detail & 3], e.other);
+        break;
+      }
+      case event_kind::interrupted:
+        meet(m, e, each.owner);
+        close(m, e.time, "interrupted");
+        tell_instant(each, "preemption");
+        break;
+      case event_kind::gives_way:
+        m.gives_way = true;
+        tell_instant(each, "preemption");
+        break;
+      case event_kind::taken: {
+        const std::uint64_t owner = (std::uint64_t{e.runtime} << 32 | e.other) + 1;
+        m_state& victim = ms_[owner];
+        meet(victim, e, owner);
+        close(victim, e.time, "blocked without blocking()");
+        tell_instant(each, "retake");
+        break;
+      }
+      case event_kind::handed_off: tell_instant(each, "hand-off"); break;
+      case event_kind::stolen: tell_instant(each, "steals " + std::to_string(e.value)); break;
+      case event_kind::timers: tell_instant(each, "timers: " + std::to_string(e.value)); break;
+      case event_kind::polled: tell_instant(each, "polled: " + std::to_string(e.value)); break;
+      case event_kind::call_began:
+        meet(m, e, each.owner);
+        close(m, e.time, "blocking()");
+        break;
+      case event_kind::call_ended:
+        if (!m.runs) {
+          open(m, e, each.owner, e.goroutine);
+          m.now.from_call = true;
+        }
+        break;
+      case event_kind::thread_began: count(e, "threads", threads_[e.runtime], 1); break;
+      case event_kind::thread_ended: count(e, "threads", threads_[e.runtime], -1); break;
+      case event_kind::marked: tell_instant(each, text_of(e)); break;
+      case event_kind::region_began:
+        open_regions_[g].push_back(
+            {e.runtime, e.goroutine, std::max(e.time, told_.begin), 0, text_of(e)});
+        break;
+      case event_kind::region_ended:
+        if (auto& open = open_regions_[g]; !open.empty()) {
+          open.back().end = e.time;
+          if (e.time >= told_.begin) {
+            told_.regions.push_back(std::move(open.back()));
+          }
+          open.pop_back();
+        }
+        break;
+      case event_kind::procs:
+        told_.samples.push_back({e.time, e.runtime, "processors", e.value});
+        break;
+    }
+  }
+
+  story told_;
+  std::vector<entry> entries_;
+  std::map<std::uint64_t, m_state> ms_;
+  std::map<global_id, std::size_t> ready_;  // indices of wakeups
+  std::map<global_id, std::vector<region_of_user>> open_regions_;
+  std::map<std::uint8_t, std::int64_t> runnable_;
+  std::map<std::uint8_t, std::int64_t> alive_;
+  std::map<std::uint8_t, std::int64_t> threads_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+/// The counter and the clock at two moments.
+struct time_scale {
+  std::uint64_t count_at_first = 0;
+  std::int64_t ns_at_first = 0;
+  std::uint64_t count_at_last = 0;
+  std::int64_t ns_at_last = 0;
+
+  /// The nanoseconds between two counts; 0 if the second is the later one.
+  std::int64_t ns(std::uint64_t later, std::uint64_t earlier) const noexcept {
+    if (later <= earlier) {
+      return 0;
+    }
+    const auto counts = static_cast<double>(count_at_last - count_at_first);
+    const double per_count =
+        counts == 0 ? 1 : static_cast<double>(ns_at_last - ns_at_first) / counts;
+    return static_cast<std::int64_t>(static_cast<double>(later - earlier) * per_count);
+  }
+};
+
+class labels {
+ public:
+  /// Asks for source lines, for some seconds at most.
+  explicit labels(const story& told) : told_(told) {
+    std::vector<const void*> places;
+    for (const auto& [id, facts] : told.goroutines) {
+      if (facts.started_at != nullptr && places_.emplace(facts.started_at, std::string()).second) {
+        places.push_back(facts.started_at);
+      }
+    }
+    symbols_.find_lines(places);
+    for (auto& [place, text] : places_) {
+      text = symbols_.describe(place);
+      if (const auto line = symbols_.line_of(place); !line.empty()) {
+        text.append(" ").append(line);
+      }
+    }
+  }
+
+  /// Its name, else the function that started it.
+  std::string of(global_id g) const {
+    const auto found = told_.goroutines.find(g);
+    if (found == told_.goroutines.end()) {
+      return "goroutine " + std::to_string(g.id);
+    }
+    if (!found->second.name.empty()) {
+      return found->second.name;
+    }
+    const std::string place = place_of(g);
+    return place.empty() ? "goroutine " + std::to_string(g.id)
+                         : "go in " + place.substr(0, place.find(" at "));
+  }
+
+  /// The function that started it, and the line.
+  std::string place_of(global_id g) const {
+    const auto found = told_.goroutines.find(g);
+    if (found == told_.goroutines.end()) {
+      return {};
+    }
+    const auto place = places_.find(found->second.started_at);
+    return place == places_.end() ? std::string() : place->second;
+  }
+
+ private:
+  const story& told_;
+  os::symbolizer symbols_;
+  std::map<const void*, std::string> places_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+class chrome_writer {
+ public:
+  chrome_writer(const story& told, labels& names, const time_scale& scale)
+      : told_(told), names_(names), scale_(scale) {}
+
+  std::string write() {
+    text_ = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"events\":\"" +
+            std::to_string(told_.events) + "\",\"lost\":\"" + std::to_string(told_.lost) +
+            "\"},\"traceEvents\":[\n";
+    for (const slice& each : told_.slices) {
+      write_slice(each, true);
+      write_slice(each, false);
+      if (each.flow != 0) {
+        begin("f", each.begin, p_process(each.runtime), each.p);
+        text_ += ",\"bp\":\"e\",\"cat\":\"ready\",\"name\":\"ready\",\"id\":" +
+                 std::to_string(each.flow) + "}";
+      }
+    }
+    for (const wakeup& each : told_.wakeups) {
+      write_wakeup(each);
+    }
+    for (const instant& each : told_.instants) {
+      const bool on_p = each.p != event::no_p;
+      begin("i", each.time, on_p ? p_process(each.runtime) : m_process(each.runtime),
+            on_p ? each.p : each.m);
+      name(each.name);
+      text_ += ",\"s\":\"t\",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) + "}}";
+    }
+    for (const sample& each : told_.samples) {
+      begin("C", each.time, p_process(each.runtime), 0);
+      name(each.name);
+      text_ += ",\"args\":{\"n\":" + std::to_string(each.value) + "}}";
+    }
+    for (const region_of_user& each : told_.regions) {
+      for (const auto& [phase, time] : {std::pair{"b", each.begin}, std::pair{"e", each.end}}) {
+        begin(phase, time, p_process(each.runtime), 0);
+        name(each.name);
+        text_ += ",\"cat\":\"region\",\"id\":" + std::to_string(each.goroutine) + "}";
+      }
+    }
+    write_names();
+    text_ += "\n]}\n";
+    return std::move(text_);
+  }
+
+ private:
+  static unsigned p_process(std::uint8_t runtime) noexcept { return runtime * 2U; }
+  static unsigned m_process(std::uint8_t runtime) noexcept { return runtime * 2U + 1; }
+
+  /// Microseconds with three digits behind the point.
+  void append_time(std::int64_t ns) {
+    const std::string digits = std::to_string(ns % 1000 + 1000);
+    text_.append(std::to_string(ns / 1000)).append(".").append(digits, 1);
+  }
+
+  void begin(std::string_view phase, std::uint64_t time, unsigned process, std::uint32_t thread) {
+    text_ += is_first_ ? "" : ",\n";
+    is_first_ = false;
+    tracks_.insert({process, thread});
+    text_.append("{\"ph\":\"").append(phase).append("\",\"pid\":").append(std::to_string(process));
+    text_.append(",\"tid\":").append(std::to_string(thread)).append(",\"ts\":");
+    append_time(scale_.ns(time, told_.begin));
+  }
+
+  void append_quoted(std::string_view words) {
+    static constexpr char digits[] = "0123456789abcdef";
+    text_ += '"';
+    for (const char each : words) {
+      const auto code = static_cast<unsigned char>(each);
+      if (each == '"' || each == '\\') {
+        (text_ += '\\') += each;
+      } else if (code < 0x20 || code >= 0x7F) {  // may be no UTF-8
+        ((text_ += "\\u00") += digits[code >> 4]) += digits[code & 15];
+      } else {
+        text_ += each;
+      }
+    }
+    text_ += '"';
+  }
+  void name(std::string_view words) {
+    text_ += ",\"name\":";
+    append_quoted(words);
+  }
+
+  void write_slice(const slice& each, bool on_p) {
+    begin("X", each.begin, on_p ? p_process(each.runtime) : m_process(each.runtime),
+          on_p ? each.p : each.m);
+    text_ += ",\"dur\":";
+    append_time(scale_.ns(each.end, each.begin));
+    name(names_.of({each.runtime, each.goroutine}));
+    text_ += ",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) +
+             ",\"processor\":" + std::to_string(each.p) + ",\"thread\":" + std::to_string(each.m) +
+             ",\"ended by\":";
+    append_quoted(each.ended_by);
+    if (each.from_call) {
+      text_ += ",\"from call\":true";
+    }
+    if (each.object != 0) {
+      text_ += ",\"object\":" + std::to_string(each.object);
+    }
+    text_ += ",\"started in\":";
+    append_quoted(names_.place_of({each.runtime, each.goroutine}));
+    if (each.flow != 0) {
+      const wakeup& cause = told_.wakeups[static_cast<std::size_t>(each.flow - 1)];
+      text_ += ",\"flow\":" + std::to_string(each.flow) +
+               ",\"ready for ns\":" + std::to_string(scale_.ns(each.begin, cause.time)) +
+               ",\"made ready by\":";
+      append_quoted(cause.by != 0 ? "goroutine " + std::to_string(cause.by)
+                                  : std::string(cause.how));
+    }
+    text_ += "}}";
+  }
+
+  void write_wakeup(const wakeup& each) {
+    if (each.time < told_.begin) {
+      return;
+    }
+    const bool on_p = each.p != event::no_p;
+    if (on_p && each.has_run) {
+      begin("s", each.time, p_process(each.runtime), each.p);
+      text_ += ",\"cat\":\"ready\",\"name\":\"ready\",\"id\":" + std::to_string(each.flow) + "}";
+    }
+    begin("i", each.time, on_p ? p_process(each.runtime) : m_process(each.runtime),
+          on_p ? each.p : 0);
+    text_ += each.how == "started" ? ",\"name\":\"go\"" : ",\"name\":\"ready\"";
+    text_ += ",\"s\":\"t\",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) +
+             ",\"flow\":" + std::to_string(each.flow) + ",\"by\":" + std::to_string(each.by) +
+             ",\"how\":";
+    append_quoted(each.how);
+    text_ += "}}";
+  }
+
+  void write_names() {
+    const std::set<std::pair<unsigned, std::uint32_t>> tracks = tracks_;
+    unsigned last = ~0U;
+    for (const auto& [process, thread] : tracks) {
+      const bool of_ps = process % 2 == 0;
+      if (process != last) {
+        last = process;
+        begin("M", told_.begin, process, thread);
+        text_ += ",\"name\":\"process_name\",\"args\":{\"name\":\"";
+        text_ += of_ps ? "processors" : "threads";
+        text_ += " of runtime " + std::to_string(process / 2) + "\"}}";
+      }
+      begin("M", told_.begin, process, thread);
+      text_ += ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
+      text_ += (of_ps ? "P" : "M") + std::to_string(thread) + "\"}}";
+    }
+  }
+
+  const story& told_;
+  labels& names_;
+  const time_scale& scale_;
+  std::string text_;
+  bool is_first_ = true;
+  std::set<std::pair<unsigned, std::uint32_t>> tracks_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+// ---- thrum/detail/trace/perfetto.hpp ----
+//
+// A story as Perfetto's protobuf: three quarters of the bytes of Chrome's JSON, and lines from the very event that made a
+// goroutine ready.
+//
+// Each P, each M, each counter and each goroutine that has marked a region is a track. Field numbers are those of
+// Perfetto's public definitions: trace_packet.proto, track_event.proto, track_descriptor.proto.
+#ifndef THRUM_DETAIL_TRACE_PERFETTO_HPP
+#define THRUM_DETAIL_TRACE_PERFETTO_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+/// One message of protobuf, in the making.
+class message_writer {
+ public:
+  message_writer& number(std::uint32_t field, std::uint64_t value) {
+    varint(std::uint64_t{field} << 3);
+    varint(value);
+    return *this;
+  }
+  message_writer& fixed(std::uint32_t field, std::uint64_t value) {
+    varint(std::uint64_t{field} << 3 | 1);
+    for (int i = 0; i != 8; ++i) {
+      bytes_.push_back(static_cast<char>(value >> 8 * i & 0xFF));
+    }
+    return *this;
+  }
+  message_writer& text(std::uint32_t field, std::string_view value) {
+    varint(std::uint64_t{field} << 3 | 2);
+    varint(value.size());
+    bytes_.append(value);
+    return *this;
+  }
+  message_writer& message(std::uint32_t field, const message_writer& value) {
+    return text(field, value.bytes_);
+  }
+  const std::string& bytes() const noexcept { return bytes_; }
+
+ private:
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) {
+      bytes_.push_back(static_cast<char>((value & 0x7F) | 0x80));
+    }
+    bytes_.push_back(static_cast<char>(value));
+  }
+
+  std::string bytes_;
+};
+
+class perfetto_writer {
+ public:
+  perfetto_writer(const story& told, labels& names, const time_scale& scale)
+      : told_(told), names_(names), scale_(scale) {}
+
+  std::string write() {
+    for (const slice& each : told_.slices) {
+      const std::uint64_t on_p = track({kind::p, each.runtime, each.p});
+      const std::uint64_t on_m = track({kind::m, each.runtime, each.m});
+      for (const std::uint64_t where : {on_p, on_m}) {
+        message_writer begin = event_on(where, slice_begin);
+        begin.text(event_name, names_.of({each.runtime, each.goroutine}));
+        describe(begin, each);
+        if (each.flow != 0 && where == on_p) {
+          begin.fixed(event_flow_ends, each.flow);
+        }
+        put(each.begin, begin);
+        put(each.end, event_on(where, slice_end));
+      }
+    }
+    for (const wakeup& each : told_.wakeups) {
+      if (each.time >= told_.begin) {
+        write_wakeup(each);
+      }
+    }
+    for (const instant& each : told_.instants) {
+      message_writer at = event_on(track_of(each.runtime, each.p, each.m), slice_instant);
+      at.text(event_name, each.name);
+      annotate(at, "goroutine", each.goroutine);
+      put(each.time, at);
+    }
+    for (const sample& each : told_.samples) {
+      const std::uint64_t where = track({kind::counter, each.runtime, 0, each.name});
+      put(each.time, event_on(where, slice_counter)
+                         .number(event_counter, static_cast<std::uint64_t>(each.value)));
+    }
+    for (const region_of_user& each : told_.regions) {
+      const std::uint64_t where = track({kind::goroutine, each.runtime, each.goroutine});
+      put(each.begin, event_on(where, slice_begin).text(event_name, each.name));
+      put(each.end, event_on(where, slice_end));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  enum class kind : std::uint8_t { runtime_ps, runtime_ms, p, m, counter, goroutine };
+  struct track_key {
+    kind what;
+    std::uint8_t runtime = 0;
+    std::uint64_t number = 0;
+    std::string_view name = {};
+    auto operator<=>(const track_key&) const = default;
+  };
+  // TracePacket, TrackDescriptor, TrackEvent, DebugAnnotation
+  static constexpr std::uint32_t packet_time = 8, packet_sequence = 10, packet_event = 11,
+                                 packet_flags = 13, packet_track = 60;
+  static constexpr std::uint32_t track_uuid = 1, track_name = 2, track_parent = 5,
+                                 track_counter = 8;
+  static constexpr std::uint32_t event_annotation = 4, event_type = 9, event_track = 11,
+                                 event_name = 23, event_counter = 30, event_flow = 47,
+                                 event_flow_ends = 48;
+  static constexpr std::uint32_t annotation_number = 3, annotation_text = 6, annotation_name = 10;
+  static constexpr std::uint64_t slice_begin = 1, slice_end = 2, slice_instant = 3,
+                                 slice_counter = 4;
+
+  static std::uint64_t uuid_of(const track_key& key) noexcept {
+    std::uint64_t hash = 0xCBF2'9CE4'8422'2325;  // FNV-1a
+    const auto mix = [&hash](std::uint64_t value) {
+      for (int i = 0; i != 8; ++i) {
+        hash = (hash ^ (value >> 8 * i & 0xFF)) * 0x100'0000'01B3;
+      }
+    };
+    mix(static_cast<std::uint64_t>(key.what));
+    mix(key.runtime);
+    mix(key.number);
+    for (const char each : key.name) {
+      mix(static_cast<unsigned char>(each));
+    }
+    return hash;
+  }
+
+  /// A track, which is described when it is named for the first time.
+  std::uint64_t track(const track_key& key) {
+    const std::uint64_t uuid = uuid_of(key);
+    if (!known_.insert(uuid).second) {
+      return uuid;
+    }
+    message_writer descriptor;
+    descriptor.number(track_uuid, uuid);
+    const std::string runtime = " of runtime " + std::to_string(key.runtime);
+    switch (key.what) {
+      case kind::runtime_ps: descriptor.text(track_name, "processors" + runtime); break;
+      case kind::runtime_ms: descriptor.text(track_name, "threads" + runtime); break;
+      case kind::p:
+        descriptor.text(track_name, "P" + std::to_string(key.number));
+        descriptor.number(track_parent, track({kind::runtime_ps, key.runtime}));
+        break;
+      case kind::m:
+        descriptor.text(track_name, "M" + std::to_string(key.number));
+        descriptor.number(track_parent, track({kind::runtime_ms, key.runtime}));
+        break;
+      case kind::counter:
+        descriptor.text(track_name, key.name);
+        descriptor.number(track_parent, track({kind::runtime_ps, key.runtime}));
+        descriptor.message(track_counter, {});
+        break;
+      case kind::goroutine:
+        descriptor.text(track_name, "goroutine " + std::to_string(key.number) + " " +
+                                        names_.of({key.runtime, key.number}));
+        break;
+    }
+    put_packet(message_writer().message(packet_track, descriptor));
+    return uuid;
+  }
+
+  std::uint64_t track_of(std::uint8_t runtime, std::uint32_t p, std::uint32_t m) {
+    return p != event::no_p ? track({kind::p, runtime, p}) : track({kind::m, runtime, m});
+  }
+
+  static message_writer event_on(std::uint64_t where, std::uint64_t type) {
+    message_writer event;
+    event.number(event_type, type).number(event_track, where);
+    return event;
+  }
+
+  static void annotate(message_writer& to, std::string_view name, std::uint64_t value) {
+    to.message(event_annotation,
+               message_writer().text(annotation_name, name).number(annotation_number, value));
+  }
+  static void annotate(message_writer& to, std::string_view name, std::string_view value) {
+    to.message(event_annotation,
+               message_writer().text(annotation_name, name).text(annotation_text, value));
+  }
+
+  void describe(message_writer& to, const slice& each) {
+    annotate(to, "goroutine", each.goroutine);
+    annotate(to, "processor", each.p);
+    annotate(to, "thread", each.m);
+    annotate(to, "ended by", each.ended_by);
+    if (each.from_call) {
+      annotate(to, "from call", 1);
+    }
+    if (each.object != 0) {
+      annotate(to, "object", each.object);
+    }
+    annotate(to, "started in", names_.place_of({each.runtime, each.goroutine}));
+    if (each.flow != 0) {
+      const wakeup& cause = told_.wakeups[static_cast<std::size_t>(each.flow - 1)];
+      annotate(to, "ready for ns", static_cast<std::uint64_t>(scale_.ns(each.begin, cause.time)));
+      annotate(to, "made ready by",
+               cause.by != 0 ? "goroutine " + std::to_string(cause.by) : std::string(cause.how));
+    }
+  }
+
+  void write_wakeup(const wakeup& each) {
+    message_writer at = event_on(track_of(each.runtime, each.p, 0), slice_instant);
+    at.text(event_name, each.how == "started" ? "go" : "ready");
+    annotate(at, "goroutine", each.goroutine);
+    annotate(at, "flow", each.flow);
+    annotate(at, "by", each.by);
+    annotate(at, "how", each.how);
+    if (each.has_run) {
+      at.fixed(event_flow, each.flow);
+    }
+    put(each.time, at);
+  }
+
+  void put(std::uint64_t time, const message_writer& event) {
+    message_writer packet;
+    packet.number(packet_time, static_cast<std::uint64_t>(scale_.ns(time, told_.begin)));
+    packet.message(packet_event, event);
+    put_packet(packet);
+  }
+  void put_packet(message_writer packet) {
+    packet.number(packet_sequence, 1);
+    if (out_.empty()) {
+      packet.number(packet_flags, 1);  // nothing is known from before
+    }
+    out_.append(message_writer().message(1, packet).bytes());
+  }
+
+  const story& told_;
+  labels& names_;
+  const time_scale& scale_;
+  std::string out_;
+  std::set<std::uint64_t> known_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace trace_detail {
+
+/// The record that is being made. The thread that starts and stops uses it.
+struct record {
+  std::string path;
+  time_scale scale;
+};
+
+inline record& the_record() {
+  static record* const only = new record();  // for ever: an exit may write the file
+  return *only;
+}
+
+/// Both at one moment.
+inline void read_both(std::uint64_t& count, std::int64_t& ns) noexcept {
+  count = the_recorder.now();
+  ns = os::now();
+}
+
+inline void add_living(story_teller& to, sched::runtime_scheduler& scheduler) {
+  debug::goroutine_record record;
+  scheduler.pool->for_each([&](sched::goroutine& g) {
+    if (debug::describe_into(record, g, 0)) {
+      to.add_living({number_of(scheduler), record.id}, record.name, record.started_at);
+    }
+  });
+}
+
+inline std::error_code write_file(const std::string& path, const std::string& text) {
+  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  bool is_good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  int error_number = is_good ? 0 : errno;
+  if (file != nullptr && std::fclose(file) != 0 && is_good) {
+    is_good = false;
+    error_number = errno;
+  }
+  return is_good ? std::error_code() : std::error_code(error_number, std::generic_category());
+}
+
+inline void throw_unless_written(const std::error_code& error) {
+  if (error) {
+    base::throw_system(error, "trace: the file cannot be written");
+  }
+}
+
+inline trace::summary write_story(const std::string& path, record& of, std::error_code& error) {
+  read_both(of.scale.count_at_last, of.scale.ns_at_last);
+  story_teller teller(the_recorder, of.scale.count_at_first, of.scale.count_at_last);
+  sched::registry::for_each(
+      [&](sched::runtime_scheduler& scheduler) { add_living(teller, scheduler); });
+  const story told = teller.tell();
+  labels names(told);
+  error =
+      write_file(path, path.ends_with(".json") ? chrome_writer(told, names, of.scale).write()
+                                               : perfetto_writer(told, names, of.scale).write());
+  return {told.events, told.lost};
+}
+
+/// write_story() for a caller outside of the scheduler, which blocks.
+inline trace::summary write_blocking(const std::string& path) {
+  std::error_code error;
+  const trace::summary written =
+      thrum::blocking([&] { return write_story(path, the_record(), error); });
+  throw_unless_written(error);
+  return written;
+}
+
+/// What write_at_trouble does.
+inline void write_before_end() noexcept {
+  if (!the_recorder.is_on()) {
+    return;
+  }
+  the_recorder.turn(false);
+  record& of = the_record();
+  if (of.path.empty()) {
+    return;
+  }
+  std::error_code error;
+  write_story(of.path, of, error);
+  base::write_error(error ? "thrum: the trace cannot be written to " + of.path + ": " +
+                                error.message() + "\n"
+                          : "thrum: the trace is in " + of.path + "\n");
+}
+
+inline void note_of_user(event_kind kind, trace::literal name) noexcept {
+  if (!the_recorder.is_on()) {
+    return;
+  }
+  sched::section here;
+  sched::machine* const m = here.m();
+  if (m == nullptr) {
+    return;
+  }
+  note(*m, kind, name.view().size(), reinterpret_cast<std::uintptr_t>(name.view().data()));
+}
+
+}  // namespace trace_detail
+
+namespace trace {
+
+THRUM_OUT_OF_LINE void start(std::string path, std::size_t bytes) {
+  using namespace trace_detail;
+  if (the_recorder.is_on()) {
+    base::throw_usage("trace::start: the recorder is on already; call trace::stop first");
+  }
+  if (!path.empty()) {
+    throw_unless_written(thrum::blocking([&] { return write_file(path, ""); }));
+  }
+  if (!the_recorder.make(bytes)) {
+    base::throw_system(std::make_error_code(std::errc::not_enough_memory),
+                       "trace::start: no memory for the events");
+  }
+  write_at_trouble.set(&write_before_end);
+  record& of = the_record();
+  of.path = std::move(path);
+  read_both(of.scale.count_at_first, of.scale.ns_at_first);
+  the_recorder.turn(true);
+}
+
+THRUM_OUT_OF_LINE summary stop() {
+  using namespace trace_detail;
+  if (!the_recorder.is_on()) {
+    return {};
+  }
+  the_recorder.turn(false);
+  record& of = the_record();
+  return of.path.empty() ? summary() : write_blocking(of.path);
+}
+
+THRUM_OUT_OF_LINE summary snapshot(const std::string& path) {
+  using namespace trace_detail;
+  if (!the_recorder.is_on()) {
+    return {};
+  }
+  return write_blocking(path);
+}
+
+THRUM_OUT_OF_LINE bool is_on() noexcept { return trace_detail::the_recorder.is_on(); }
+
+THRUM_OUT_OF_LINE void mark(literal name) noexcept {
+  trace_detail::note_of_user(trace_detail::event_kind::marked, name);
+}
+
+THRUM_OUT_OF_LINE region::region(literal name) noexcept : name_(name) {
+  trace_detail::note_of_user(trace_detail::event_kind::region_began, name);
+}
+
+THRUM_OUT_OF_LINE region::~region() {
+  trace_detail::note_of_user(trace_detail::event_kind::region_ended, name_);
+}
+
+}  // namespace trace
+
+}}  // namespace thrum::THRUM_ABI
+
+#else
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace {
+
+inline void start(std::string, std::size_t) {
+  base::throw_usage(
+      "trace::start: the scheduler tells nothing in this build; compile every source file with "
+      "-DTHRUM_TRACE=1");
+}
+inline summary stop() { return {}; }
+inline summary snapshot(const std::string&) { return {}; }
+inline bool is_on() noexcept { return false; }
+inline void mark(literal) noexcept {}
+inline region::region(literal name) noexcept : name_(name) {}
+inline region::~region() {}
+
+}}}  // namespace thrum::THRUM_ABI::trace
+
+#endif
+#endif
+
+#endif
+
 // ---- thrum/detail/netpoll/ring_poller.hpp: bodies ----
 #if defined(THRUM_DETAIL_NETPOLL_RING_POLLER_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 // ---- thrum/detail/netpoll/io_uring.hpp ----
@@ -76768,6 +79475,7 @@ THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
 #if THRUM_OS_LINUX
 
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -76850,6 +79558,23 @@ struct queues {
 }}}}  // namespace thrum::THRUM_ABI::netpoll::uring
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+using namespace base::orders;
+
+// The kernel takes part as another thread would.
+template <class Word>
+std::uint32_t from_kernel(const Word& word) noexcept {
+  return word.load(acquire);  // [ur.kernel <] what it has written, or will not read any more
+}
+template <class Word>
+void to_kernel(Word& word, std::uint32_t value) noexcept {
+  word.store(value, release);  // [ur.kernel >] what stands in the places, or was read from them
+}
+
+/// As the kernel reads it: two halves of 16 bits, the lower one first.
+constexpr std::uint32_t poll_mask(unsigned what) noexcept {
+  return std::endian::native == std::endian::big ? what << 16 | what >> 16 : what;
+}
 
 /// What the ring asks of the system. The model has another one.
 struct io_uring_system {
@@ -77139,29 +79864,166 @@ using io_uring = basic_io_uring<io_uring_system>;
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #if THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/netpoll/io_uring_queue.hpp ----
+//
+// How the io_uring poller hands requests to the kernel, and what it makes of those that have completed. For
+// io_uring.hpp alone, which has the essay.
+#ifndef THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
+#define THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
 
-#include <bit>
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+#include <cstdint>
+
+#include <poll.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& what,
+                                                      bool now) noexcept {
+  submitting_.lock();
+  while (waiting_locked() > queues_.submission_mask) {
+    const std::uint32_t all = waiting_locked();
+    submitting_.unlock();  // the kernel may take none before a thread has reaped
+    if (queues_.enter(all, false, 0) != 0) {
+      System::yield();
+    }
+    submitting_.lock();
+  }
+  const std::uint32_t end = put_locked(what);
+  now = now || sleeps_;
+  submitting_.unlock();
+  if (now) {
+    hand_over(end);
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noexcept {
+  for (;;) {
+    const std::uint32_t waiting = end - from_kernel(*queues_.submission_head);
+    if (static_cast<std::int32_t>(waiting) <= 0) {
+      return;
+    }
+    const int error = queues_.enter(waiting, false, 0);
+    if (error != 0) {
+      if (error != uring::no_memory_now) {
+        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
+      }
+      System::yield();
+    }
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::put_locked(
+    const uring::submission& what) noexcept {
+  // relaxed: only we write it, under the lock
+  const std::uint32_t tail = queues_.submission_tail->load(relaxed);
+  queues_.submissions[tail & queues_.submission_mask] = what;
+  to_kernel(*queues_.submission_tail, tail + 1);
+  return tail + 1;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::waiting_locked() const noexcept {
+  // relaxed: only we write it, under the lock
+  return queues_.submission_tail->load(relaxed) - from_kernel(*queues_.submission_head);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::begin_wait(bool sleeps) noexcept {
+  submitting_.lock();
+  const std::uint32_t waiting = waiting_locked();
+  sleeps_ = sleeps;
+  submitting_.unlock();
+  return waiting;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::end_wait() noexcept {
+  submitting_.lock();
+  sleeps_ = false;
+  submitting_.unlock();
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::watch_others() noexcept {
+  uring::submission request{};
+  request.opcode = uring::op_poll_add;
+  request.fd = others_.native_handle();
+  request.operation_flags = poll_mask(POLLIN);
+  request.user_data = others_tag;
+  submit(request, false);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::reap(uring::completion* to,
+                                                             std::uint32_t most) noexcept {
+  // relaxed: only the thread that reaps writes it
+  std::uint32_t head = queues_.completion_head->load(relaxed);
+  const std::uint32_t there = from_kernel(*queues_.completion_tail) - head;
+  const std::uint32_t n = there < most ? there : most;
+  for (std::uint32_t i = 0; i != n; ++i, ++head) {
+    to[i] = queues_.completions[head & queues_.completion_mask];
+  }
+  to_kernel(*queues_.completion_head, head);
+  // What they complete was written before it was submitted. The kernel keeps that order; a race
+  // detector, which does not see the kernel, needs this.
+  submitting_.see();
+  return n;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
+                                                    sink& to) noexcept {
+  if ((of.user_data & operation_bit) != 0) {
+    descriptors_.take();
+    auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
+    done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
+    return;
+  }
+  switch (of.user_data) {
+    case alarm_tag:
+      if (waits) {
+        woken_.exchange(false, seq_cst);  // [ur.wake =] seq_cst: sees what the waker did
+      }
+      return;
+    case others_tag:
+      others_.poll(0, to);
+      watch_others();
+      return;
+    case nobodys_tag: return;
+    default: break;
+  }
+  const events side = (of.user_data & writable_bit) != 0 ? writable : readable;
+  to.deliver(to, of.user_data & ~writable_bit, translate(of.result, side));
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t result,
+                                                                  events side) noexcept {
+  const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
+  if (result < 0) {
+    return answer | side;  // the waiter calls again, and learns more
+  }
+  return answer | side |
+         ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
+
 #include <cerrno>
 #include <cstddef>
 
 #include <poll.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-// The kernel takes part as another thread would.
-template <class Word>
-std::uint32_t from_kernel(const Word& word) noexcept {
-  return word.load(acquire);  // [ur.kernel <] what it has written, or will not read any more
-}
-template <class Word>
-void to_kernel(Word& word, std::uint32_t value) noexcept {
-  word.store(value, release);  // [ur.kernel >] what stands in the places, or was read from them
-}
-
-/// As the kernel reads it: two halves of 16 bits, the lower one first.
-constexpr std::uint32_t poll_mask(unsigned what) noexcept {
-  return std::endian::native == std::endian::big ? what << 16 | what >> 16 : what;
-}
 
 template <class System>
 void ring_lock<System>::lock() noexcept {
@@ -77314,139 +80176,6 @@ void basic_io_uring<System>::wake() noexcept {
   nothing.fd = -1;
   nothing.user_data = alarm_tag;
   submit(nothing, true);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& what,
-                                                      bool now) noexcept {
-  submitting_.lock();
-  while (waiting_locked() > queues_.submission_mask) {
-    const std::uint32_t all = waiting_locked();
-    submitting_.unlock();  // the kernel may take none before a thread has reaped
-    if (queues_.enter(all, false, 0) != 0) {
-      System::yield();
-    }
-    submitting_.lock();
-  }
-  const std::uint32_t end = put_locked(what);
-  now = now || sleeps_;
-  submitting_.unlock();
-  if (now) {
-    hand_over(end);
-  }
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noexcept {
-  for (;;) {
-    const std::uint32_t waiting = end - from_kernel(*queues_.submission_head);
-    if (static_cast<std::int32_t>(waiting) <= 0) {
-      return;
-    }
-    const int error = queues_.enter(waiting, false, 0);
-    if (error != 0) {
-      if (error != uring::no_memory_now) {
-        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
-      }
-      System::yield();
-    }
-  }
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::put_locked(
-    const uring::submission& what) noexcept {
-  // relaxed: only we write it, under the lock
-  const std::uint32_t tail = queues_.submission_tail->load(relaxed);
-  queues_.submissions[tail & queues_.submission_mask] = what;
-  to_kernel(*queues_.submission_tail, tail + 1);
-  return tail + 1;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::waiting_locked() const noexcept {
-  // relaxed: only we write it, under the lock
-  return queues_.submission_tail->load(relaxed) - from_kernel(*queues_.submission_head);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::begin_wait(bool sleeps) noexcept {
-  submitting_.lock();
-  const std::uint32_t waiting = waiting_locked();
-  sleeps_ = sleeps;
-  submitting_.unlock();
-  return waiting;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::end_wait() noexcept {
-  submitting_.lock();
-  sleeps_ = false;
-  submitting_.unlock();
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::watch_others() noexcept {
-  uring::submission request{};
-  request.opcode = uring::op_poll_add;
-  request.fd = others_.native_handle();
-  request.operation_flags = poll_mask(POLLIN);
-  request.user_data = others_tag;
-  submit(request, false);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::reap(uring::completion* to,
-                                                             std::uint32_t most) noexcept {
-  // relaxed: only the thread that reaps writes it
-  std::uint32_t head = queues_.completion_head->load(relaxed);
-  const std::uint32_t there = from_kernel(*queues_.completion_tail) - head;
-  const std::uint32_t n = there < most ? there : most;
-  for (std::uint32_t i = 0; i != n; ++i, ++head) {
-    to[i] = queues_.completions[head & queues_.completion_mask];
-  }
-  to_kernel(*queues_.completion_head, head);
-  // What they complete was written before it was submitted. The kernel keeps that order; a race
-  // detector, which does not see the kernel, needs this.
-  submitting_.see();
-  return n;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
-                                                    sink& to) noexcept {
-  if ((of.user_data & operation_bit) != 0) {
-    descriptors_.take();
-    auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
-    done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
-    return;
-  }
-  switch (of.user_data) {
-    case alarm_tag:
-      if (waits) {
-        woken_.exchange(false, seq_cst);  // [ur.wake =] seq_cst: sees what the waker did
-      }
-      return;
-    case others_tag:
-      others_.poll(0, to);
-      watch_others();
-      return;
-    case nobodys_tag: return;
-    default: break;
-  }
-  const events side = (of.user_data & writable_bit) != 0 ? writable : readable;
-  to.deliver(to, of.user_data & ~writable_bit, translate(of.result, side));
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t result,
-                                                                  events side) noexcept {
-  const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
-  if (result < 0) {
-    return answer | side;  // the waiter calls again, and learns more
-  }
-  return answer | side |
-         ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
 }
 
 #if THRUM_SEPARATE && THRUM_BODIES
@@ -79108,6 +81837,7 @@ other_poller* make_ring() noexcept;
 #if THRUM_OS_LINUX
 
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -79190,6 +81920,23 @@ struct queues {
 }}}}  // namespace thrum::THRUM_ABI::netpoll::uring
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+using namespace base::orders;
+
+// The kernel takes part as another thread would.
+template <class Word>
+std::uint32_t from_kernel(const Word& word) noexcept {
+  return word.load(acquire);  // [ur.kernel <] what it has written, or will not read any more
+}
+template <class Word>
+void to_kernel(Word& word, std::uint32_t value) noexcept {
+  word.store(value, release);  // [ur.kernel >] what stands in the places, or was read from them
+}
+
+/// As the kernel reads it: two halves of 16 bits, the lower one first.
+constexpr std::uint32_t poll_mask(unsigned what) noexcept {
+  return std::endian::native == std::endian::big ? what << 16 | what >> 16 : what;
+}
 
 /// What the ring asks of the system. The model has another one.
 struct io_uring_system {
@@ -79479,29 +82226,166 @@ using io_uring = basic_io_uring<io_uring_system>;
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #if THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/netpoll/io_uring_queue.hpp ----
+//
+// How the io_uring poller hands requests to the kernel, and what it makes of those that have completed. For
+// io_uring.hpp alone, which has the essay.
+#ifndef THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
+#define THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
 
-#include <bit>
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+#include <cstdint>
+
+#include <poll.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& what,
+                                                      bool now) noexcept {
+  submitting_.lock();
+  while (waiting_locked() > queues_.submission_mask) {
+    const std::uint32_t all = waiting_locked();
+    submitting_.unlock();  // the kernel may take none before a thread has reaped
+    if (queues_.enter(all, false, 0) != 0) {
+      System::yield();
+    }
+    submitting_.lock();
+  }
+  const std::uint32_t end = put_locked(what);
+  now = now || sleeps_;
+  submitting_.unlock();
+  if (now) {
+    hand_over(end);
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noexcept {
+  for (;;) {
+    const std::uint32_t waiting = end - from_kernel(*queues_.submission_head);
+    if (static_cast<std::int32_t>(waiting) <= 0) {
+      return;
+    }
+    const int error = queues_.enter(waiting, false, 0);
+    if (error != 0) {
+      if (error != uring::no_memory_now) {
+        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
+      }
+      System::yield();
+    }
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::put_locked(
+    const uring::submission& what) noexcept {
+  // relaxed: only we write it, under the lock
+  const std::uint32_t tail = queues_.submission_tail->load(relaxed);
+  queues_.submissions[tail & queues_.submission_mask] = what;
+  to_kernel(*queues_.submission_tail, tail + 1);
+  return tail + 1;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::waiting_locked() const noexcept {
+  // relaxed: only we write it, under the lock
+  return queues_.submission_tail->load(relaxed) - from_kernel(*queues_.submission_head);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::begin_wait(bool sleeps) noexcept {
+  submitting_.lock();
+  const std::uint32_t waiting = waiting_locked();
+  sleeps_ = sleeps;
+  submitting_.unlock();
+  return waiting;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::end_wait() noexcept {
+  submitting_.lock();
+  sleeps_ = false;
+  submitting_.unlock();
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::watch_others() noexcept {
+  uring::submission request{};
+  request.opcode = uring::op_poll_add;
+  request.fd = others_.native_handle();
+  request.operation_flags = poll_mask(POLLIN);
+  request.user_data = others_tag;
+  submit(request, false);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::reap(uring::completion* to,
+                                                             std::uint32_t most) noexcept {
+  // relaxed: only the thread that reaps writes it
+  std::uint32_t head = queues_.completion_head->load(relaxed);
+  const std::uint32_t there = from_kernel(*queues_.completion_tail) - head;
+  const std::uint32_t n = there < most ? there : most;
+  for (std::uint32_t i = 0; i != n; ++i, ++head) {
+    to[i] = queues_.completions[head & queues_.completion_mask];
+  }
+  to_kernel(*queues_.completion_head, head);
+  // What they complete was written before it was submitted. The kernel keeps that order; a race
+  // detector, which does not see the kernel, needs this.
+  submitting_.see();
+  return n;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
+                                                    sink& to) noexcept {
+  if ((of.user_data & operation_bit) != 0) {
+    descriptors_.take();
+    auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
+    done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
+    return;
+  }
+  switch (of.user_data) {
+    case alarm_tag:
+      if (waits) {
+        woken_.exchange(false, seq_cst);  // [ur.wake =] seq_cst: sees what the waker did
+      }
+      return;
+    case others_tag:
+      others_.poll(0, to);
+      watch_others();
+      return;
+    case nobodys_tag: return;
+    default: break;
+  }
+  const events side = (of.user_data & writable_bit) != 0 ? writable : readable;
+  to.deliver(to, of.user_data & ~writable_bit, translate(of.result, side));
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t result,
+                                                                  events side) noexcept {
+  const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
+  if (result < 0) {
+    return answer | side;  // the waiter calls again, and learns more
+  }
+  return answer | side |
+         ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
+
 #include <cerrno>
 #include <cstddef>
 
 #include <poll.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-// The kernel takes part as another thread would.
-template <class Word>
-std::uint32_t from_kernel(const Word& word) noexcept {
-  return word.load(acquire);  // [ur.kernel <] what it has written, or will not read any more
-}
-template <class Word>
-void to_kernel(Word& word, std::uint32_t value) noexcept {
-  word.store(value, release);  // [ur.kernel >] what stands in the places, or was read from them
-}
-
-/// As the kernel reads it: two halves of 16 bits, the lower one first.
-constexpr std::uint32_t poll_mask(unsigned what) noexcept {
-  return std::endian::native == std::endian::big ? what << 16 | what >> 16 : what;
-}
 
 template <class System>
 void ring_lock<System>::lock() noexcept {
@@ -79654,139 +82538,6 @@ void basic_io_uring<System>::wake() noexcept {
   nothing.fd = -1;
   nothing.user_data = alarm_tag;
   submit(nothing, true);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& what,
-                                                      bool now) noexcept {
-  submitting_.lock();
-  while (waiting_locked() > queues_.submission_mask) {
-    const std::uint32_t all = waiting_locked();
-    submitting_.unlock();  // the kernel may take none before a thread has reaped
-    if (queues_.enter(all, false, 0) != 0) {
-      System::yield();
-    }
-    submitting_.lock();
-  }
-  const std::uint32_t end = put_locked(what);
-  now = now || sleeps_;
-  submitting_.unlock();
-  if (now) {
-    hand_over(end);
-  }
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noexcept {
-  for (;;) {
-    const std::uint32_t waiting = end - from_kernel(*queues_.submission_head);
-    if (static_cast<std::int32_t>(waiting) <= 0) {
-      return;
-    }
-    const int error = queues_.enter(waiting, false, 0);
-    if (error != 0) {
-      if (error != uring::no_memory_now) {
-        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
-      }
-      System::yield();
-    }
-  }
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::put_locked(
-    const uring::submission& what) noexcept {
-  // relaxed: only we write it, under the lock
-  const std::uint32_t tail = queues_.submission_tail->load(relaxed);
-  queues_.submissions[tail & queues_.submission_mask] = what;
-  to_kernel(*queues_.submission_tail, tail + 1);
-  return tail + 1;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::waiting_locked() const noexcept {
-  // relaxed: only we write it, under the lock
-  return queues_.submission_tail->load(relaxed) - from_kernel(*queues_.submission_head);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::begin_wait(bool sleeps) noexcept {
-  submitting_.lock();
-  const std::uint32_t waiting = waiting_locked();
-  sleeps_ = sleeps;
-  submitting_.unlock();
-  return waiting;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::end_wait() noexcept {
-  submitting_.lock();
-  sleeps_ = false;
-  submitting_.unlock();
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::watch_others() noexcept {
-  uring::submission request{};
-  request.opcode = uring::op_poll_add;
-  request.fd = others_.native_handle();
-  request.operation_flags = poll_mask(POLLIN);
-  request.user_data = others_tag;
-  submit(request, false);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::reap(uring::completion* to,
-                                                             std::uint32_t most) noexcept {
-  // relaxed: only the thread that reaps writes it
-  std::uint32_t head = queues_.completion_head->load(relaxed);
-  const std::uint32_t there = from_kernel(*queues_.completion_tail) - head;
-  const std::uint32_t n = there < most ? there : most;
-  for (std::uint32_t i = 0; i != n; ++i, ++head) {
-    to[i] = queues_.completions[head & queues_.completion_mask];
-  }
-  to_kernel(*queues_.completion_head, head);
-  // What they complete was written before it was submitted. The kernel keeps that order; a race
-  // detector, which does not see the kernel, needs this.
-  submitting_.see();
-  return n;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
-                                                    sink& to) noexcept {
-  if ((of.user_data & operation_bit) != 0) {
-    descriptors_.take();
-    auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
-    done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
-    return;
-  }
-  switch (of.user_data) {
-    case alarm_tag:
-      if (waits) {
-        woken_.exchange(false, seq_cst);  // [ur.wake =] seq_cst: sees what the waker did
-      }
-      return;
-    case others_tag:
-      others_.poll(0, to);
-      watch_others();
-      return;
-    case nobodys_tag: return;
-    default: break;
-  }
-  const events side = (of.user_data & writable_bit) != 0 ? writable : readable;
-  to.deliver(to, of.user_data & ~writable_bit, translate(of.result, side));
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t result,
-                                                                  events side) noexcept {
-  const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
-  if (result < 0) {
-    return answer | side;  // the waiter calls again, and learns more
-  }
-  return answer | side |
-         ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
 }
 
 #if THRUM_SEPARATE && THRUM_BODIES

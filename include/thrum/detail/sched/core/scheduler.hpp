@@ -81,7 +81,7 @@ struct scheduler_config {
   void (*slow_stop)(void* user) noexcept = nullptr;
   /// Called when a goroutine was found to have left its stack; `g` is that goroutine.
   void (*stack_overrun)(const void* g) noexcept = nullptr;
-  bool reports_crashes = false;  // of its goroutines
+  bool reports_crashes = false;   // of its goroutines
   bool is_whole_program = false;  // made by run()
   /// Which poller, where there are several.
   netpoll::choice poller = netpoll::choice::usual;
