@@ -78,7 +78,7 @@ inline wait_record* executor::take(bool is_first, bool ends) noexcept {
     }
   } else {
     --carriers_;
-    if (is_idle_locked()) {
+    if (is_idle_locked()) {  // CO4
       waits = guardian_.pop(wake_cause::notified);
     }
   }
@@ -126,7 +126,7 @@ inline void executor::carry(executor* self) noexcept {
   for (std::uint32_t n = 0; n != share; ++n) {
     wait_record* const ready = self->take(n == 0, false);
     if (ready == nullptr) {
-      return;
+      return;  // CO2
     }
     resume(*ready);
   }
@@ -191,7 +191,7 @@ inline void executor::spawn(runtime& on, task& what) {
         break;
       }
     }
-    made = new executor;
+    made = new executor;  // CO3
   }
   if (how.guarded_here) {
     THRUM_TRY { on.go({.name = "coroutines"}, &guard, found); }
