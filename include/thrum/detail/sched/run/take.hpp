@@ -31,23 +31,25 @@ inline bool global_turn(const processor& p) noexcept {
   return p.schedule_tick.get() % traits::global_check_interval == 0;
 }
 
-/// The global queue and `yielded` have every other turn, if both have goroutines.
-inline bool is_turn_of_global(processor& p) noexcept {
-  p.global_is_next = !p.global_is_next;
-  return !p.global_is_next;
+/// One that yielded here, or null. The global queue's turn is next: both have every other turn while both have
+/// goroutines.
+inline goroutine* pop_yielded(processor& p) noexcept {
+  p.global_is_next = true;
+  return p.yielded.pop();
 }
 
 /// One of those that yielded here, or of the global queue.
 inline goroutine* pop_behind_ring(machine& m) noexcept {
   processor& p = *m.p;
   auto& global = m.scheduler->global;
-  if (p.yielded.empty() || (!global.empty() && is_turn_of_global(p))) {
+  if (p.yielded.empty() || (p.global_is_next && !global.empty())) {
     goroutine* const g = global.empty() ? nullptr : global.pop();
     if (g != nullptr) {
+      p.global_is_next = false;
       return g;
     }
   }
-  return p.yielded.pop();
+  return pop_yielded(p);
 }
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
@@ -101,6 +103,7 @@ inline goroutine* take_global(machine& m) noexcept {
     scheduler.global.prepend(static_cast<decltype(share)&&>(share));
   }
   if (g != nullptr) {
+    m.p->global_is_next = false;
     begin_slice(*m.p);
   }
   return g;
@@ -109,8 +112,8 @@ inline goroutine* take_global(machine& m) noexcept {
 /// What stands behind the ring: one of those that yielded here, or a share of the global queue.
 inline goroutine* take_behind_ring(machine& m) noexcept {
   processor& p = *m.p;
-  if (!p.yielded.empty() && (m.scheduler->global.empty() || !is_turn_of_global(p))) {
-    if (goroutine* const g = p.yielded.pop()) {
+  if (!p.yielded.empty() && (!p.global_is_next || m.scheduler->global.empty())) {
+    if (goroutine* const g = pop_yielded(p)) {
       begin_slice(p);
       return g;
     }

@@ -144,12 +144,13 @@ inline void yield(section& here) noexcept {
   }
   goroutine& g = *m.g;
   if (next == nullptr) {
-    if (!scheduler.global.empty() && (p.yielded.empty() || is_turn_of_global(p))) {
+    if (!scheduler.global.empty() && (p.global_is_next || p.yielded.empty())) {
       next = take_global(m);
     }
     if (next == nullptr && !p.yielded.empty()) {  // YQ1
       p.yielded.lock().lock();
       if ((next = p.yielded.exchange_locked(g)) != nullptr) {
+        p.global_is_next = true;
         begin_slice(p);
         g.status.set(g_status::runnable);
         here.moved_to(leave(m, next, &commit_unlock_yielded, nullptr));
