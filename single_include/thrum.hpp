@@ -16624,7 +16624,7 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
   std::uint32_t background_tick = 0;
-  /// Behind the ring, the global queue's turn is next, and not that of `yielded`.
+  /// Of those behind the ring, the one that ran last came from `yielded`: the global queue's turn is next.
   bool global_is_next = false;
   /// Turns of the global queue since goroutines that yield were levelled, and with which P. Not at the same
   /// turn as the other one: each would take back what the other took.
@@ -22024,23 +22024,25 @@ inline bool global_turn(const processor& p) noexcept {
   return p.schedule_tick.get() % traits::global_check_interval == 0;
 }
 
-/// The global queue and `yielded` have every other turn, if both have goroutines.
-inline bool is_turn_of_global(processor& p) noexcept {
-  p.global_is_next = !p.global_is_next;
-  return !p.global_is_next;
+/// One that yielded here, or null. The global queue's turn is next: both have every other turn while both have
+/// goroutines.
+inline goroutine* pop_yielded(processor& p) noexcept {
+  p.global_is_next = true;
+  return p.yielded.pop();
 }
 
 /// One of those that yielded here, or of the global queue.
 inline goroutine* pop_behind_ring(machine& m) noexcept {
   processor& p = *m.p;
   auto& global = m.scheduler->global;
-  if (p.yielded.empty() || (!global.empty() && is_turn_of_global(p))) {
+  if (p.yielded.empty() || (p.global_is_next && !global.empty())) {
     goroutine* const g = global.empty() ? nullptr : global.pop();
     if (g != nullptr) {
+      p.global_is_next = false;
       return g;
     }
   }
-  return p.yielded.pop();
+  return pop_yielded(p);
 }
 
 /// The slice has been handed on often enough. Where a monitor ends slices by time, that is its
@@ -22094,6 +22096,7 @@ inline goroutine* take_global(machine& m) noexcept {
     scheduler.global.prepend(static_cast<decltype(share)&&>(share));
   }
   if (g != nullptr) {
+    m.p->global_is_next = false;
     begin_slice(*m.p);
   }
   return g;
@@ -22102,8 +22105,8 @@ inline goroutine* take_global(machine& m) noexcept {
 /// What stands behind the ring: one of those that yielded here, or a share of the global queue.
 inline goroutine* take_behind_ring(machine& m) noexcept {
   processor& p = *m.p;
-  if (!p.yielded.empty() && (m.scheduler->global.empty() || !is_turn_of_global(p))) {
-    if (goroutine* const g = p.yielded.pop()) {
+  if (!p.yielded.empty() && (!p.global_is_next || m.scheduler->global.empty())) {
+    if (goroutine* const g = pop_yielded(p)) {
       begin_slice(p);
       return g;
     }
@@ -22889,12 +22892,13 @@ inline void yield(section& here) noexcept {
   }
   goroutine& g = *m.g;
   if (next == nullptr) {
-    if (!scheduler.global.empty() && (p.yielded.empty() || is_turn_of_global(p))) {
+    if (!scheduler.global.empty() && (p.global_is_next || p.yielded.empty())) {
       next = take_global(m);
     }
     if (next == nullptr && !p.yielded.empty()) {  // YQ1
       p.yielded.lock().lock();
       if ((next = p.yielded.exchange_locked(g)) != nullptr) {
+        p.global_is_next = true;
         begin_slice(p);
         g.status.set(g_status::runnable);
         here.moved_to(leave(m, next, &commit_unlock_yielded, nullptr));
