@@ -149,8 +149,7 @@ class alignas(base::cache_line_size) yield_queue {
 
   queue take_locked(std::size_t n) noexcept {
     queue taken;
-    for (; n != 0; --n) {
-      T* const item = items_.pop_front();
+    for (T* item; n != 0 && (item = items_.pop_front()) != nullptr; --n) {
       item->queue_ahead = nullptr;
       taken.push_back(item);
     }
