@@ -17,8 +17,8 @@ trap 'leave_own_wine; rm -rf "$out"' EXIT
 bodies() {
   [[ $1 = *SEPARATE* ]] || return 0
   echo "#define THRUM_BODIES 1" >"$out/bodies.cpp"
-  for file in base/fatal os/note os/wait_table os/windows/{clock,exit,fence,memory,preempt_signal,process_wide,processors,result} \
-    os/windows/{this_thread,thread,thread_ref}; do
+  for file in base/fatal os/clock os/note os/wait_table os/windows/{exit,fence,memory,preempt_signal,process_wide,processors,result} \
+    os/windows/{thread,thread_ref}; do
     echo "#include <thrum/detail/${file}.hpp>"
   done >>"$out/bodies.cpp"
   echo "$out/bodies.cpp"

@@ -39,7 +39,7 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
 }
 
 /// An address inside the call that started a goroutine: what lies behind a call may be another line.
-inline const void* starting_call(const sched::goroutine& g) noexcept {
+THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexcept {
   const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
   return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
 }

@@ -124,7 +124,7 @@ class chrome_writer {
     text_ += ",\"started in\":";
     append_quoted(names_.place_of({each.runtime, each.goroutine}));
     if (each.flow != 0) {
-      const wakeup& cause = told_.wakeups[static_cast<std::size_t>(each.flow - 1)];
+      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
       text_ += ",\"flow\":" + std::to_string(each.flow) +
                ",\"ready for ns\":" + std::to_string(scale_.ns(each.begin, cause.time)) +
                ",\"made ready by\":";

@@ -206,7 +206,7 @@ class perfetto_writer {
     }
     annotate(to, "started in", names_.place_of({each.runtime, each.goroutine}));
     if (each.flow != 0) {
-      const wakeup& cause = told_.wakeups[static_cast<std::size_t>(each.flow - 1)];
+      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
       annotate(to, "ready for ns", static_cast<std::uint64_t>(scale_.ns(each.begin, cause.time)));
       annotate(to, "made ready by",
                cause.by != 0 ? "goroutine " + std::to_string(cause.by) : std::string(cause.how));
