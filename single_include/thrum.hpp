@@ -16408,8 +16408,7 @@ class alignas(base::cache_line_size) yield_queue {
 
   queue take_locked(std::size_t n) noexcept {
     queue taken;
-    for (; n != 0; --n) {
-      T* const item = items_.pop_front();
+    for (T* item; n != 0 && (item = items_.pop_front()) != nullptr; --n) {
       item->queue_ahead = nullptr;
       taken.push_back(item);
     }
@@ -16985,117 +16984,6 @@ class alignas(base::cache_line_size) basic_chunk {
   atomic<std::uint32_t> count_{0};
   atomic<bool> held_{false};
   atomic<std::uint64_t> words_[capacity][raw_event::words] = {};
-};
-
-}}}  // namespace thrum::THRUM_ABI::trace_detail
-
-#endif
-
-// ---- thrum/detail/trace/event.hpp ----
-//
-// What an event says, and how its four words hold it.
-//
-//   word 0   when, in units of the recorder's clock
-//   word 1   kind (8 bits), detail (8), the runtime's number (8), P (13), value (27)
-//   word 2   the goroutine that the event is about; of a switch, the one that leaves
-//   word 3   an address or a second goroutine, by kind
-#ifndef THRUM_DETAIL_TRACE_EVENT_HPP
-#define THRUM_DETAIL_TRACE_EVENT_HPP
-
-// ---- thrum/detail/trace/event_kind.hpp ----
-//
-// What the recorder knows of: apart from the rest, for builds that record nothing.
-#ifndef THRUM_DETAIL_TRACE_EVENT_KIND_HPP
-#define THRUM_DETAIL_TRACE_EVENT_KIND_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
-
-enum class event_kind : std::uint8_t {
-  none,
-  made,  // word 3: where; value: its maker if that is a goroutine of the runtime
-  named,  // follows `made` or `ended`, which it belongs to: words 1 to 3 hold the name behind the kind
-  parked,  // detail: wait_reason; value: what it waits on, hashed; word 3: the goroutine that runs next, 0: g0
-  yielded,       // word 3: the goroutine that runs next, 0: g0
-  ended,         // word 3: where it was started
-  runs,          // word 3: where it was started
-  readied,       // detail: readied_by; word 3: the goroutine that did
-  interrupted,   // a signal took its P; the thread keeps it
-  gives_way,     // its slice is over: the next event of the M is its `yielded`
-  taken,         // the P was taken from a thread that blocks; word 3: that M
-  handed_off,    // the P of a goroutine that is in a long call was given to another M
-  stolen,        // value: how many; word 3: the P that they stood on
-  timers,        // value: how many have fired
-  polled,        // value: how many goroutines the poller made ready
-  call_began,    // blocking()
-  call_ended,    // it runs with a P again
-  thread_began,  //
-  thread_ended,  //
-  marked,        // word 3: the text; value: its length
-  region_began,  // likewise
-  region_ended,  // likewise
-  procs,         // value: how many there are now
-};
-
-/// What made a goroutine ready.
-enum class readied_by : std::uint8_t { goroutine, scheduler, poller, thread };
-
-}}}  // namespace thrum::THRUM_ABI::trace_detail
-
-#endif
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
-
-/// The letters of a goroutine's name that a `named` event has room for.
-inline constexpr std::uint32_t name_room = 23;
-
-/// An event, unpacked.
-struct event {
-  static constexpr std::uint32_t no_p = 0x1FFF;
-  static constexpr std::uint32_t value_bits = 27;
-  static constexpr std::uint32_t most_value = (1U << value_bits) - 1;
-
-  std::uint64_t time = 0;
-  event_kind kind = event_kind::none;
-  std::uint8_t detail = 0;
-  std::uint8_t runtime = 0;
-  std::uint32_t p = no_p;
-  std::uint32_t value = 0;
-  std::uint64_t goroutine = 0;
-  std::uint64_t other = 0;
-
-  THRUM_INLINE static raw_event pack(const event& e) noexcept {
-    return {{e.time,
-             static_cast<std::uint64_t>(e.kind) | std::uint64_t{e.detail} << 8 |
-                 std::uint64_t{e.runtime} << 16 | std::uint64_t{e.p} << 24 |
-                 std::uint64_t{e.value} << 37,
-             e.goroutine, e.other}};
-  }
-  static event unpack(const raw_event& raw) noexcept {
-    const std::uint64_t what = raw.word[1];
-    event e;
-    e.time = raw.word[0];
-    e.kind = static_cast<event_kind>(what & 0xFF);
-    e.detail = static_cast<std::uint8_t>(what >> 8);
-    e.runtime = static_cast<std::uint8_t>(what >> 16);
-    e.p = static_cast<std::uint32_t>(what >> 24) & no_p;
-    e.value = static_cast<std::uint32_t>(what >> 37);
-    e.goroutine = raw.word[2];
-    e.other = raw.word[3];
-    return e;
-  }
-
-  /// As many bits of a number as a value holds, all ones if it is larger.
-  static constexpr std::uint32_t limited(std::uint64_t n) noexcept {
-    return n < most_value ? static_cast<std::uint32_t>(n) : most_value;
-  }
-  /// An object by which it can be told from most others.
-  static std::uint32_t hashed(const void* object) noexcept {
-    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) >> 4) & most_value;
-  }
 };
 
 }}}  // namespace thrum::THRUM_ABI::trace_detail
@@ -20965,11 +20853,78 @@ enum class readied_by : std::uint8_t { goroutine, scheduler, poller, thread };
 
 #endif
 
-#include <cstddef>
 #include <cstdint>
 
 #if THRUM_TRACE
+// ---- thrum/detail/trace/event.hpp ----
+//
+// What an event says, and how its four words hold it.
+//
+//   word 0   when, in units of the recorder's clock
+//   word 1   kind (8 bits), detail (8), the runtime's number (8), P (13), value (27)
+//   word 2   the goroutine that the event is about; of a switch, the one that leaves
+//   word 3   an address or a second goroutine, by kind
+#ifndef THRUM_DETAIL_TRACE_EVENT_HPP
+#define THRUM_DETAIL_TRACE_EVENT_HPP
 
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+/// The letters of a goroutine's name that a `named` event has room for.
+inline constexpr std::uint32_t name_room = 23;
+
+/// An event, unpacked.
+struct event {
+  static constexpr std::uint32_t no_p = 0x1FFF;
+  static constexpr std::uint32_t value_bits = 27;
+  static constexpr std::uint32_t most_value = (1U << value_bits) - 1;
+
+  std::uint64_t time = 0;
+  event_kind kind = event_kind::none;
+  std::uint8_t detail = 0;
+  std::uint8_t runtime = 0;
+  std::uint32_t p = no_p;
+  std::uint32_t value = 0;
+  std::uint64_t goroutine = 0;
+  std::uint64_t other = 0;
+
+  THRUM_INLINE static raw_event pack(const event& e) noexcept {
+    return {{e.time,
+             static_cast<std::uint64_t>(e.kind) | std::uint64_t{e.detail} << 8 |
+                 std::uint64_t{e.runtime} << 16 | std::uint64_t{e.p} << 24 |
+                 std::uint64_t{e.value} << 37,
+             e.goroutine, e.other}};
+  }
+  static event unpack(const raw_event& raw) noexcept {
+    const std::uint64_t what = raw.word[1];
+    event e;
+    e.time = raw.word[0];
+    e.kind = static_cast<event_kind>(what & 0xFF);
+    e.detail = static_cast<std::uint8_t>(what >> 8);
+    e.runtime = static_cast<std::uint8_t>(what >> 16);
+    e.p = static_cast<std::uint32_t>(what >> 24) & no_p;
+    e.value = static_cast<std::uint32_t>(what >> 37);
+    e.goroutine = raw.word[2];
+    e.other = raw.word[3];
+    return e;
+  }
+
+  /// As many bits of a number as a value holds, all ones if it is larger.
+  static constexpr std::uint32_t limited(std::uint64_t n) noexcept {
+    return n < most_value ? static_cast<std::uint32_t>(n) : most_value;
+  }
+  /// An object by which it can be told from most others.
+  static std::uint32_t hashed(const void* object) noexcept {
+    return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(object) >> 4) & most_value;
+  }
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cstddef>
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
@@ -56706,7 +56661,7 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
 }
 
 /// An address inside the call that started a goroutine: what lies behind a call may be another line.
-inline const void* starting_call(const sched::goroutine& g) noexcept {
+THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexcept {
   const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
   return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
 }
@@ -58572,7 +58527,7 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
 }
 
 /// An address inside the call that started a goroutine: what lies behind a call may be another line.
-inline const void* starting_call(const sched::goroutine& g) noexcept {
+THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexcept {
   const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
   return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
 }
@@ -77117,7 +77072,7 @@ THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_sta
 }
 
 /// An address inside the call that started a goroutine: what lies behind a call may be another line.
-inline const void* starting_call(const sched::goroutine& g) noexcept {
+THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexcept {
   const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
   return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
 }
@@ -78357,6 +78312,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
 struct global_id {
   std::uint8_t runtime = 0;
   std::uint64_t id = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
   auto operator<=>(const global_id&) const = default;
 };
 
@@ -78915,7 +78871,7 @@ class chrome_writer {
     text_ += ",\"started in\":";
     append_quoted(names_.place_of({each.runtime, each.goroutine}));
     if (each.flow != 0) {
-      const wakeup& cause = told_.wakeups[static_cast<std::size_t>(each.flow - 1)];
+      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
       text_ += ",\"flow\":" + std::to_string(each.flow) +
                ",\"ready for ns\":" + std::to_string(scale_.ns(each.begin, cause.time)) +
                ",\"made ready by\":";
@@ -79081,6 +79037,7 @@ class perfetto_writer {
     std::uint8_t runtime = 0;
     std::uint64_t number = 0;
     std::string_view name = {};
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
     auto operator<=>(const track_key&) const = default;
   };
   // TracePacket, TrackDescriptor, TrackEvent, DebugAnnotation
@@ -79177,7 +79134,7 @@ class perfetto_writer {
     }
     annotate(to, "started in", names_.place_of({each.runtime, each.goroutine}));
     if (each.flow != 0) {
-      const wakeup& cause = told_.wakeups[static_cast<std::size_t>(each.flow - 1)];
+      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
       annotate(to, "ready for ns", static_cast<std::uint64_t>(scale_.ns(each.begin, cause.time)));
       annotate(to, "made ready by",
                cause.by != 0 ? "goroutine " + std::to_string(cause.by) : std::string(cause.how));
@@ -79391,6 +79348,7 @@ THRUM_OUT_OF_LINE region::~region() {
 
 namespace thrum { inline namespace THRUM_ABI { namespace trace {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the declaration is that of both builds
 inline void start(std::string, std::size_t) {
   base::throw_usage(
       "trace::start: the scheduler tells nothing in this build; compile every source file with "

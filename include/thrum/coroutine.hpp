@@ -11,7 +11,6 @@
 #include <thrum/chan.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
-#include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/coroutine/executor.hpp>
 #include <thrum/detail/coroutine/promise.hpp>
 #include <thrum/detail/coroutine/sync_waits.hpp>

@@ -58,7 +58,6 @@
 #endif
 
 #include <thrum/blocking.hpp>
-#include <thrum/detail/base/config.hpp>
 #include <thrum/detail/interpose/ask.hpp>
 #include <thrum/detail/interpose/several.hpp>
 #include <thrum/detail/interpose/transfer.hpp>

@@ -6,7 +6,6 @@
 #define THRUM_DETAIL_COROUTINE_PROMISE_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/coroutine/carry.hpp>
 #include <thrum/detail/coroutine/executor.hpp>
 #include <thrum/detail/coroutine/wait_end.hpp>
 #include <thrum/join_handle.hpp>

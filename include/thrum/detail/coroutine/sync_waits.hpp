@@ -9,7 +9,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/coroutine/promise.hpp>
 #include <thrum/detail/coroutine/wait_end.hpp>
-#include <thrum/detail/coroutine/waits.hpp>
+#include <thrum/detail/coroutine/waits.hpp>  // IWYU pragma: keep: awaiters, in templates
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/semaphore.hpp>

@@ -15,7 +15,6 @@
 #include <thrum/detail/sched/queue/no_deadline.hpp>
 #include <thrum/detail/sched/queue/timer_heap.hpp>
 #include <thrum/detail/sched/run/arm.hpp>
-#include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/stoppable.hpp>
 
 #include <cstdint>
@@ -155,7 +154,8 @@ class ended_by {
 
   explicit ended_by(const Until& until) : until_(stop_detail::ending(until)) {}
   /// Before it is prepared.
-  ended_by(ended_by&& other) : until_(std::move(other.until_)) {}
+  ended_by(ended_by&& other) noexcept(std::is_nothrow_move_constructible_v<moment>)
+      : until_(std::move(other.until_)) {}
 
   wait_end* prepare() {
     end.deadline = stop_detail::deadline_of(until_);

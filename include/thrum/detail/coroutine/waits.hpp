@@ -6,7 +6,7 @@
 #ifndef THRUM_DETAIL_COROUTINE_WAITS_HPP
 #define THRUM_DETAIL_COROUTINE_WAITS_HPP
 
-#include <thrum/chan.hpp>
+#include <thrum/chan.hpp>  // IWYU pragma: keep: chan_detail, in templates
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/coroutine/promise.hpp>
@@ -20,7 +20,6 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace thrum { inline namespace THRUM_ABI { namespace coroutine_detail {
 

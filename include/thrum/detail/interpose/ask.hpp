@@ -20,9 +20,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace interposed {

@@ -18,7 +18,6 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <time.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace interposed {

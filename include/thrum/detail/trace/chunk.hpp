@@ -37,7 +37,6 @@
 #include <thrum/detail/base/cache_line.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/base/relaxed.hpp>
 
 #include <cstdint>
 

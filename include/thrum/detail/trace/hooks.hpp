@@ -10,18 +10,19 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
-#include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/trace/event_kind.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 #if THRUM_TRACE
+#include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
+#include <thrum/detail/trace/event.hpp>
 #include <thrum/detail/trace/recorder.hpp>
 
+#include <cstddef>
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {

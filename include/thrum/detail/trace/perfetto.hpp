@@ -110,6 +110,7 @@ class perfetto_writer {
     std::uint8_t runtime = 0;
     std::uint64_t number = 0;
     std::string_view name = {};
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
     auto operator<=>(const track_key&) const = default;
   };
   // TracePacket, TrackDescriptor, TrackEvent, DebugAnnotation

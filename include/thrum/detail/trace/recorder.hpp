@@ -12,7 +12,6 @@
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/trace/chunk.hpp>
-#include <thrum/detail/trace/event.hpp>
 
 #include <atomic>
 #include <cstddef>

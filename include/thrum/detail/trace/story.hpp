@@ -11,7 +11,6 @@
 #define THRUM_DETAIL_TRACE_STORY_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/g_state.hpp>
 #include <thrum/detail/trace/event.hpp>
 #include <thrum/detail/trace/recorder.hpp>
@@ -32,6 +31,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
 struct global_id {
   std::uint8_t runtime = 0;
   std::uint64_t id = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
   auto operator<=>(const global_id&) const = default;
 };
 

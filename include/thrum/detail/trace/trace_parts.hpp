@@ -7,7 +7,6 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
-#include <thrum/detail/base/fatal.hpp>
 #include <thrum/trace.hpp>
 
 #if THRUM_TRACE
@@ -193,6 +192,7 @@ THRUM_OUT_OF_LINE region::~region() {
 
 namespace thrum { inline namespace THRUM_ABI { namespace trace {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the declaration is that of both builds
 inline void start(std::string, std::size_t) {
   base::throw_usage(
       "trace::start: the scheduler tells nothing in this build; compile every source file with "
