@@ -6,6 +6,7 @@
 #define THRUM_DETAIL_COROUTINE_PROMISE_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/coroutine/carry.hpp>  // IWYU pragma: keep: the bodies of executor
 #include <thrum/detail/coroutine/executor.hpp>
 #include <thrum/detail/coroutine/wait_end.hpp>
 #include <thrum/join_handle.hpp>
