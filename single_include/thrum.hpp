@@ -22057,10 +22057,16 @@ inline goroutine* take_global(machine& m) noexcept {
   return g;
 }
 
-/// What stands behind the ring: one of those that yielded here, or a share of the global queue.
+/// What stands behind the ring: one of those that yielded here, or a share of the global queue. Null: no
+/// goroutine that yielded is left here, also if another P has emptied the global queue meanwhile.
 inline goroutine* take_behind_ring(machine& m) noexcept {
   processor& p = *m.p;
-  if (!p.yielded.empty() && (!p.global_is_next || m.scheduler->global.empty())) {
+  if (!p.yielded.empty()) {
+    if (p.global_is_next) {
+      if (goroutine* const g = take_global(m)) {
+        return g;
+      }
+    }
     if (goroutine* const g = pop_yielded(p)) {
       begin_slice(p);
       return g;

@@ -196,6 +196,21 @@ struct hog_behind_a_yield : small_world<Made, 2, 2, 4> {
   }
 };
 
+// It is the global queue's turn on the P of M 0, and M 1 takes the one goroutine of that queue meanwhile.
+template <mistake Made>
+struct emptied_in_its_turn : small_world<Made, 2, 2, 4> {
+  static constexpr unsigned threads = 4;
+  emptied_in_its_turn() {
+    model::finding::uses_yields = true;
+    this->hold(0, 0, false);
+    this->ps[0]->yielded.push_back_locked(this->submitted(1));
+    this->ps[0]->global_is_next = true;
+    this->scheduler.global.push_back(this->submitted(2));
+    this->hold(1, 1, false);
+  }
+  void run(unsigned thread) { this->live(thread); }
+};
+
 // The yield leaves as many waiting as before, so it wakes no M: the one that searches finds what yielded last.
 template <mistake Made, bool Naive = false>
 struct yield_to_a_yielder : small_world<Made, 2, 2, 4> {
@@ -308,6 +323,13 @@ TEST_CASE(
     holds<yield_to_a_yielder<none>>({on, 2, 1});
   }
   CHECK(found_out<yield_to_a_yielder<none, true>>({machine::sequential, 2, 0}));
+}
+
+TEST_CASE(
+    "model: no P idles with a goroutine that yielded when another P empties the global queue") {
+  for (const machine on : {machine::tso, machine::weak}) {
+    holds<emptied_in_its_turn<none>>({on, 2, 1});
+  }
 }
 
 // Not run by default: some minutes.
