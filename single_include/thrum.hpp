@@ -22808,6 +22808,7 @@ THRUM_COLD inline void level_yielded(machine& m) noexcept {
   }
   auto taken = other.yielded.take_surplus(p.yielded.size());
   p.counts.steals.add(taken.size());
+  trace_detail::happens(m, trace_detail::event_kind::stolen, taken.size(), other.id);
   p.yielded.append(static_cast<decltype(taken)&&>(taken));
 }
 
@@ -62360,12 +62361,14 @@ struct stolen {
 };
 
 /// Half of the goroutines that yielded on another P: one to run, the others to this P's.
-inline goroutine* steal_yielded(processor& own, processor& victim) noexcept {
+inline goroutine* steal_yielded(machine& m, processor& victim) noexcept {
+  processor& own = *m.p;
   if (victim.yielded.empty()) {
     return nullptr;
   }
   auto taken = victim.yielded.take_surplus(0);
   own.counts.steals.add(taken.size());
+  trace_detail::happens(m, trace_detail::event_kind::stolen, taken.size(), victim.id);
   goroutine* const first = taken.pop_front();
   if (!taken.empty()) {
     own.yielded.append(static_cast<decltype(taken)&&>(taken));
@@ -62412,7 +62415,7 @@ inline stolen steal_work(machine& m) noexcept {
       // A victim that is not inside a system call may well run its runnext itself in a moment.
       const bool may_run_it = status == p_status::running;
       result.g = victim.queue.steal_half_into(own.queue, last, may_run_it);
-      if (result.g == nullptr && (result.g = steal_yielded(own, victim)) != nullptr) {
+      if (result.g == nullptr && (result.g = steal_yielded(m, victim)) != nullptr) {
         return result;
       }
       if (result.g != nullptr) {
@@ -62934,6 +62937,7 @@ inline goroutine* steal_for_host(machine& m) noexcept {
     }
     if (goroutine* const g = victim.yielded.pop()) {
       m.p->counts.steals.add();
+      trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
       return g;
     }
   }

@@ -158,6 +158,7 @@ inline goroutine* steal_for_host(machine& m) noexcept {
     }
     if (goroutine* const g = victim.yielded.pop()) {
       m.p->counts.steals.add();
+      trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
       return g;
     }
   }

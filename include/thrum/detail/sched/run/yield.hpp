@@ -99,6 +99,7 @@ THRUM_COLD inline void level_yielded(machine& m) noexcept {
   }
   auto taken = other.yielded.take_surplus(p.yielded.size());
   p.counts.steals.add(taken.size());
+  trace_detail::happens(m, trace_detail::event_kind::stolen, taken.size(), other.id);
   p.yielded.append(static_cast<decltype(taken)&&>(taken));
 }
 
