@@ -87,9 +87,18 @@ int debugger() {
 int debugger_of_a_crash() {
   support::use_plain_guards();
   return thrum::run(thrum::options{.procs = 1}, [] {
+    static std::atomic<bool> computes{false};
     thrum::go({.name = "sleeper"}, [] { sleeps_for_an_hour(); });
-    thrum::go({.name = "computer"}, [] { computes_for_ever(); });
-    thrum::sleep_for(1ms);
+    while (thrum::stats().waiting != 1) {
+      thrum::this_goroutine::yield();
+    }
+    thrum::go({.name = "computer"}, [] {
+      computes = true;
+      computes_for_ever();
+    });
+    while (!computes) {
+      thrum::sleep_for(1ms);
+    }
     writes_where_nothing_is(reinterpret_cast<volatile int*>(16));
   });
 }
