@@ -7809,7 +7809,7 @@ long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word, std::uin
 // ---- thrum/detail/os/linux/thread.hpp ----
 //
 // OS threads on Linux: whether one has ended, and what others need of one: whether it computes or waits, its CPU
-// time, and a signal to it, which is told from others by the value that it is sent with.
+// time, and a signal to it, with a value that distinguishes it from others.
 //
 // A thread opens its reference itself, as most systems tell some of it to that thread alone. Others
 // use it without a lock: the words are atomic, and each by itself says something true of that
@@ -16623,7 +16623,7 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
   std::uint32_t background_tick = 0;
-  /// Of those behind the ring, the one that ran last came from `yielded`: the global queue's turn is next.
+  /// The last goroutine from behind the ring came from `yielded`: the global queue's turn is next.
   bool global_is_next = false;
   /// Turns of the global queue since goroutines that yield were levelled, and with which P. Not at the same
   /// turn as the other one: each would take back what the other took.

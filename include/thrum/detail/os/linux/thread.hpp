@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // OS threads on Linux: whether one has ended, and what others need of one: whether it computes or waits, its CPU
-// time, and a signal to it, which is told from others by the value that it is sent with.
+// time, and a signal to it, with a value that distinguishes it from others.
 //
 // A thread opens its reference itself, as most systems tell some of it to that thread alone. Others
 // use it without a lock: the words are atomic, and each by itself says something true of that

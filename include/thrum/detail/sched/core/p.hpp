@@ -43,7 +43,7 @@ struct alignas(base::cache_line_size) processor {
   std::uint32_t inheritances_left = traits::most_inheritances;
   /// The turn in which a background goroutine came last, by schedule_tick: see run/background.hpp.
   std::uint32_t background_tick = 0;
-  /// Of those behind the ring, the one that ran last came from `yielded`: the global queue's turn is next.
+  /// The last goroutine from behind the ring came from `yielded`: the global queue's turn is next.
   bool global_is_next = false;
   /// Turns of the global queue since goroutines that yield were levelled, and with which P. Not at the same
   /// turn as the other one: each would take back what the other took.
