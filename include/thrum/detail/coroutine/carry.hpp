@@ -153,7 +153,9 @@ inline executor* executor::find_locked(const runtime_scheduler& scheduler) noexc
 
 inline executor::added executor::add(task& what, runtime_scheduler& on) noexcept {
   const scoped held(lock_);
-  scheduler_ = &on;
+  if (scheduler_ != &on) {  // carriers that run read it without the lock
+    scheduler_ = &on;
+  }
   what.runs_on = this;
   what.is_cancelled = stops_;
   tasks_.push_back(what);
