@@ -7,13 +7,12 @@ protobuf by the public definitions, where the packages `perfetto` and `protobuf`
   trace_check.py FILE [NAME COUNT]...
 
 Slices of one track do not overlap; each goroutine that was made runs, and ends last; each goroutine that was
-made ready runs afterwards. Each NAME COUNT is a figure of stats() that the trace must have, too, between the marks
+made ready runs afterwards; nothing runs on an idle processor; the poller counts each goroutine that it makes ready. Each NAME COUNT is a figure of stats() that the trace must have, too, between the marks
 `begin` and `end`.
 """
 import collections
 import json
 import sys
-
 
 
 def chrome(path):
@@ -42,8 +41,11 @@ def perfetto(path):
             continue
         event = packet.track_event
         track = tracks[event.track_uuid]
+        if track.HasField("counter"):
+            read.append({"ph": "C", "name": track.name, "args": {"n": event.counter_value}, "pid": process(track), "ts": packet.timestamp / 1000})
+            continue
         if not track.name[1:].isdigit():
-            continue  # a counter, a region
+            continue  # a region
         args = {a.name: a.string_value if a.HasField("string_value") else a.uint_value for a in event.debug_annotations}
         one = {"name": event.name, "args": args, "pid": process(track), "tid": int(track.name[1:]), "ts": packet.timestamp / 1000}
         if event.type == event.TYPE_SLICE_BEGIN:
@@ -106,10 +108,24 @@ for each in inside:
             errors.append(f"made ready, and then {run}: {each}")
 
 
+idle = {}  # since when
+for each in sorted(instants, key=lambda e: e["ts"]):
+    track = each["pid"], each.get("tid")
+    if each["name"] == "idle":
+        idle[track] = each["ts"]
+    elif each["name"] == "busy" and track in idle:
+        since = idle.pop(track)
+        errors += [f"{one} while {track} idles from {since} to {each['ts']}" for one in by_track[track]
+                   if ns(one["ts"]) + 2 < ns(each["ts"]) and ns(one["ts"]) + ns(one["dur"]) > ns(since) + 2]
+    elif each["name"] == "busy":
+        errors.append(f"{track} becomes busy that did not idle: {each}")
+
+
 def sum_of(prefix):
     return sum(int(e["name"].split()[-1]) for e in inside if e["name"].startswith(prefix))
 
 
+figures = sorted((e for e in events if e["ph"] == "C" and e["ts"] <= end), key=lambda e: e["ts"])
 found = {
     "created": len(made),
     "finished": sum(e["args"]["ended by"] == "ended" for e in on_ps),
@@ -118,7 +134,15 @@ found = {
     "preemptions": sum(e["name"] == "preemption" for e in inside),
     "timers": sum_of("timers: "),
     "hand-offs": sum(e["name"] == "hand-off" for e in inside),
+    "procs": next((e["args"]["n"] for e in reversed(figures) if e["name"] == "processors"), 0),
+    "idle": next((e["args"]["n"] for e in reversed(figures) if e["name"] == "idle processors"), 0),
+    "polled": sum_of("polled: "),
 }
+by_poller = sum(e["name"] == "ready" and e["args"]["how"] == "poller" for e in inside)
+if found["polled"] != by_poller:
+    errors.append(f"polls have found {found['polled']} goroutines, the poller has made {by_poller} ready")
+if wanted and (not found["polled"] or not any(e["name"] == "idle" for e in inside)):
+    errors.append("no poll has found a goroutine, or no processor was idle")
 for name, count in wanted.items():
     if found[name] != count:
         errors.append(f"{name}: {count} by stats(), {found[name]} in the trace")

@@ -38,6 +38,8 @@ void print_totals(const thrum::stats_snapshot& before, const thrum::stats_snapsh
   print("preemptions", before.preemptions, after.preemptions);
   print("timers", before.timers_fired, after.timers_fired);
   print("hand-offs", before.hand_offs, after.hand_offs);
+  print("procs", 0, after.procs);
+  print("idle", 0, after.idle_procs);
 }
 
 void talk_over_channels(thrum::wait_group& all) {
@@ -120,6 +122,11 @@ int under_load() {
     while (thrum::stats().goroutines !=
            1) {  // a goroutine counts as ended a moment after it says so
       thrum::sleep_for(100us);
+    }
+    // Fewer processors, then as many idle as are not the main goroutine's.
+    thrum::runtime::current()->procs(2);
+    while (thrum::stats().idle_procs != 1) {
+      thrum::this_goroutine::yield();
     }
     thrum::trace::mark("end");
     const thrum::stats_snapshot after = thrum::stats();

@@ -35,6 +35,8 @@ enum class event_kind : std::uint8_t {
   region_began,  // likewise
   region_ended,  // likewise
   procs,         // value: how many there are now
+  idle_began,    // the P has no work, and no M
+  idle_ended,    // an M has the P again, or it is out of service
 };
 
 /// What made a goroutine ready.

@@ -13,6 +13,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/trace/event_kind.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 #if THRUM_TRACE
@@ -21,8 +22,6 @@
 #include <thrum/detail/sched/queue/scoped.hpp>
 #include <thrum/detail/trace/event.hpp>
 #include <thrum/detail/trace/recorder.hpp>
-
-#include <cstddef>
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
@@ -179,6 +178,20 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
   add(sched::current_m(), event::pack(e));
 }
 
+/// A figure of the scheduler, on the P of the calling thread's M.
+[[gnu::cold]] THRUM_NOINLINE inline void note_figure(const sched::runtime_scheduler& scheduler,
+                                                     event_kind kind,
+                                                     std::uint64_t value) noexcept {
+  sched::machine* const m = sched::current_m();
+  event e;
+  e.time = the_recorder.now();
+  e.kind = kind;
+  e.runtime = number_of(scheduler);
+  e.p = m == nullptr || m->scheduler != &scheduler ? event::no_p : p_of(*m);
+  e.value = event::limited(value);
+  add(m, event::pack(e));
+}
+
 /// `m` makes g, which will be ready in a moment. Null: a thread without an M does.
 THRUM_INLINE void made(sched::machine* m, const sched::goroutine& g) noexcept {
   if (the_recorder.is_on()) [[unlikely]] {
@@ -238,6 +251,32 @@ THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_ki
     note_p(scheduler, kind, p, goroutine, other);
   }
 }
+/// A poll has made so many goroutines ready.
+THRUM_INLINE void polled(const sched::runtime_scheduler& scheduler, std::size_t n) noexcept {
+  if (the_recorder.is_on() && n != 0) [[unlikely]] {
+    note_figure(scheduler, event_kind::polled, n);
+  }
+}
+/// There are so many Ps now.
+THRUM_INLINE void procs_changed(const sched::runtime_scheduler& scheduler, unsigned n) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_figure(scheduler, event_kind::procs, n);
+  }
+}
+/// The P goes on the idle list, whose lock the caller holds, unless it is out of service.
+THRUM_INLINE void idle_began(const sched::runtime_scheduler& scheduler,
+                             const sched::processor& p) noexcept {
+  if (the_recorder.is_on() && p.id < scheduler.procs()) [[unlikely]] {
+    note_p(scheduler, event_kind::idle_began, p.id, 0, 0);
+  }
+}
+/// The P has left the idle list, whose lock the caller holds. Null: there was none.
+THRUM_INLINE void idle_ended(const sched::runtime_scheduler& scheduler,
+                             const sched::processor* p) noexcept {
+  if (the_recorder.is_on() && p != nullptr) [[unlikely]] {
+    note_p(scheduler, event_kind::idle_ended, p->id, 0, 0);
+  }
+}
 
 /// A report is about to end the program. Allocates; not for the handler of a signal.
 [[gnu::cold]] inline void end_with_trouble() noexcept {
@@ -263,6 +302,10 @@ THRUM_INLINE void happens(sched::machine&, event_kind, std::uint64_t = 0,
                           std::uint64_t = 0) noexcept {}
 THRUM_INLINE void happens_to(const sched::runtime_scheduler&, event_kind, std::uint32_t,
                              std::uint64_t = 0, std::uint64_t = 0) noexcept {}
+THRUM_INLINE void polled(const sched::runtime_scheduler&, std::size_t) noexcept {}
+THRUM_INLINE void procs_changed(const sched::runtime_scheduler&, unsigned) noexcept {}
+THRUM_INLINE void idle_began(const sched::runtime_scheduler&, const sched::processor&) noexcept {}
+THRUM_INLINE void idle_ended(const sched::runtime_scheduler&, const sched::processor*) noexcept {}
 
 #endif
 

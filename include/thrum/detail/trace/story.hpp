@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -291,6 +292,15 @@ class story_teller {
     }
   }
 
+  void tell_idle(const entry& each, const char* text) {
+    const event& e = each.e;
+    tell_instant(each, text);
+    if (e.time >= told_.begin) {
+      const auto n = static_cast<std::int64_t>(idle_[e.runtime].size());
+      told_.samples.push_back({e.time, e.runtime, "idle processors", n});
+    }
+  }
+
   static std::string text_of(const event& e) {
     return {reinterpret_cast<const char*>(static_cast<std::uintptr_t>(e.other)), e.value};
   }
@@ -382,6 +392,16 @@ class story_teller {
       case event_kind::procs:
         told_.samples.push_back({e.time, e.runtime, "processors", e.value});
         break;
+      case event_kind::idle_began:
+        if (idle_[e.runtime].insert(e.p).second) {
+          tell_idle(each, "idle");
+        }
+        break;
+      case event_kind::idle_ended:
+        if (idle_[e.runtime].erase(e.p) != 0) {
+          tell_idle(each, "busy");
+        }
+        break;
     }
   }
 
@@ -393,6 +413,7 @@ class story_teller {
   std::map<std::uint8_t, std::int64_t> runnable_;
   std::map<std::uint8_t, std::int64_t> alive_;
   std::map<std::uint8_t, std::int64_t> threads_;
+  std::map<std::uint8_t, std::set<std::uint32_t>> idle_;
 };
 
 }}}  // namespace thrum::THRUM_ABI::trace_detail

@@ -16,6 +16,7 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/life/registry.hpp>
+#include <thrum/detail/sched/queue/scoped.hpp>
 #include <thrum/detail/trace/chrome.hpp>
 #include <thrum/detail/trace/hooks.hpp>
 #include <thrum/detail/trace/labels.hpp>
@@ -59,6 +60,13 @@ inline void add_living(story_teller& to, sched::runtime_scheduler& scheduler) {
       to.add_living({number_of(scheduler), record.id}, record.name, record.started_at);
     }
   });
+}
+
+/// What changes seldom, at the begin of the record: the number of Ps, and which of them idle.
+inline void note_beginning(sched::runtime_scheduler& scheduler) noexcept {
+  sched::scoped guard(scheduler.idle.lock());
+  procs_changed(scheduler, scheduler.procs());
+  scheduler.idle.for_each_p_locked([&](sched::processor& p) { idle_began(scheduler, p); });
 }
 
 inline std::error_code write_file(const std::string& path, const std::string& text) {
@@ -150,6 +158,7 @@ THRUM_OUT_OF_LINE void start(std::string path, std::size_t bytes) {
   of.path = std::move(path);
   read_both(of.scale.count_at_first, of.scale.ns_at_first);
   the_recorder.turn(true);
+  thrum::blocking([] { sched::registry::for_each(&note_beginning); });
 }
 
 THRUM_OUT_OF_LINE summary stop() {

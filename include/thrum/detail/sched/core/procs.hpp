@@ -23,6 +23,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <cstdint>
 
@@ -43,6 +44,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   {
     scoped guard(idle.lock());
     ps.want_locked(n);
+    trace_detail::procs_changed(*this, n);
     idle.expect_locked(n);
     if (n > before) {
       idle.take_request();  // the wake-up below serves it
@@ -54,12 +56,14 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
       if (p.status.get() == p_status::dead) {
         p.status.set(p_status::idle);
+        trace_detail::idle_began(*this, p);
         idle.put_p_locked(p);
       }
     }
     for (unsigned i = n; i < before; ++i) {
       processor& p = ps[i];
       if (idle.remove_p_locked(p)) {
+        trace_detail::idle_ended(*this, &p);
         bury_locked(p);
       } else {
         // [p.attention <>] acq_rel: the holder sees it when it schedules next.

@@ -39,6 +39,7 @@
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/steal.hpp>
 #include <thrum/detail/sched/run/take.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <cstdint>
 
@@ -97,6 +98,7 @@ inline void look_again(machine& m, std::int64_t& next_timer) noexcept {
   if (scheduler.has_queued_work()) {
     scoped guard(scheduler.idle.lock());
     if (processor* p = scheduler.idle.take_p_locked()) {
+      trace_detail::idle_ended(scheduler, p);
       scheduler.acquire_p(m, *p);
       scheduler.idle.begin_spinning(m);
       scheduler.monitor.wake_if_all_idle();  // it may have seen all of them idle for a moment
@@ -123,6 +125,7 @@ inline goroutine* give_up_p(machine& m, std::int64_t& next_timer) noexcept {
       }
       return nullptr;
     }
+    trace_detail::idle_began(scheduler, *m.p);
     scheduler.put_idle_locked(scheduler.release_p(m));
   }
   if (m.spinning) {
@@ -167,6 +170,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   // [s.close =] seq_cst: close() wakes the poller after it has set the flag.
   if (!scheduler.closing.load(seq_cst)) {
     scheduler.poller.poll(delay, sink);
+    trace_detail::polled(scheduler, sink.ready.size);
   }
   scheduler.poll.end_sleep(traits::now());
 
@@ -177,6 +181,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   {
     scoped guard(scheduler.idle.lock());
     p = scheduler.idle.take_p_locked();
+    trace_detail::idle_ended(scheduler, p);
     if (p == nullptr) {
       // Every P is busy; their holders see their own timers, and the next idler the others'.
       scheduler.ask_for_spinner_locked();

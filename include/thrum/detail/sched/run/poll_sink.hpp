@@ -13,6 +13,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -75,7 +76,12 @@ inline void inject(poll_sink& sink) noexcept {
 /// the poller already.
 inline bool poll_once(runtime_scheduler& scheduler, poll_sink& sink) noexcept {
   return scheduler.poller.descriptors() != 0 &&
-         scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &traits::now);
+         scheduler.poll.look(
+             [&] {
+               scheduler.poller.poll(0, sink);
+               trace_detail::polled(scheduler, sink.ready.size);
+             },
+             &traits::now);
 }
 
 /// For a P that always has something to run. Goroutines that have become ready go into its ring: so

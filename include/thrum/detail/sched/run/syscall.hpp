@@ -107,6 +107,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     scoped guard(scheduler.idle.lock());
     scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     p = scheduler.idle.take_p_locked();
+    trace_detail::idle_ended(scheduler, p);
     if (p == nullptr) [[likely]] {
       held = scheduler.ms.release_locked();
     }

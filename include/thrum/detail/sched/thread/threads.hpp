@@ -31,6 +31,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/core/virtual_time.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <cstdint>
 #include <new>
@@ -177,6 +178,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
       [[maybe_unused]] const machine* const self = idle.take_m_locked();
       THRUM_ASSERT(own_m_was_the_last, self == &m);
       acquire_p(m, *idle.take_p_locked());
+      trace_detail::idle_ended(*this, m.p);
       idle.begin_spinning(m);
       monitor.wake_if_all_idle();
       return true;
@@ -293,6 +295,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers whi
     }
     return false;
   }
+  trace_detail::idle_ended(scheduler, p);
   scheduler.start_m(*p, true);
   scheduler.monitor.wake_if_all_idle();
   return true;
@@ -328,10 +331,13 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
     return;
   }
   const std::int64_t when = p.timers.earliest();
+  trace_detail::idle_began(*this, p);
   put_idle_locked(p);
   if (clock.is_virtual() && resume_quiet_locked()) [[unlikely]] {
     idle.add_unit();
-    start_m(*idle.take_p_locked(), true);
+    processor& next = *idle.take_p_locked();
+    trace_detail::idle_ended(*this, &next);
+    start_m(next, true);
     monitor.wake_if_all_idle();
     return;
   }

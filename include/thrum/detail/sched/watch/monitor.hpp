@@ -40,6 +40,7 @@
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/watch/deadlock.hpp>
 #include <thrum/detail/sched/watch/retake.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -224,6 +225,7 @@ inline void monitor::look_at_poller(std::int64_t now) noexcept {
   }
   poll_sink sink(scheduler_);
   scheduler_.poller.poll(0, sink);
+  trace_detail::polled(scheduler_, sink.ready.size);
   inject(sink);
 }
 
