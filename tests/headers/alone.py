@@ -37,6 +37,7 @@ USES = {
     "context.hpp": "auto c = thrum::context::background().with_timeout(ms); c.done().recv();",
     "coroutine.hpp": "thrum::runtime r; thrum::chan<int> c(1); c.send(1); "
     "thrum::co_spawn(r, [](thrum::chan<int> from) -> thrum::co_task<> { co_await thrum::async_recv(from); }(c)).join();",
+    "debug/profile.hpp": "thrum::debug::goroutine_profile();",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "trace.hpp": 'thrum::trace::mark("x"); thrum::trace::stop();',
     "errno.hpp": "errno = 0;",

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// The bodies of debug/profile.hpp.
+#ifndef THRUM_DETAIL_PROFILE_PROFILE_PARTS_HPP
+#define THRUM_DETAIL_PROFILE_PROFILE_PARTS_HPP
+
+#include <thrum/blocking.hpp>
+#include <thrum/debug/profile.hpp>
+#include <thrum/detail/base/config.hpp>
+#include <thrum/detail/debug/dump.hpp>
+#include <thrum/detail/profile/samples.hpp>
+#include <thrum/detail/sched/core/current.hpp>
+#include <thrum/detail/sched/life/registry.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace profile_detail {
+
+inline std::uint64_t wall_clock_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+/// Blocks the thread, while it asks for lines.
+inline std::string write(const samples& all, debug::profile_form form) {
+  place_names names(all);
+  return form == debug::profile_form::folded ? write_folded(all, names)
+                                             : pprof_writer(all, names).write();
+}
+
+/// The name as it was when it was copied: its last byte may be any.
+inline std::string name_in(const debug::goroutine_record& g) {
+  std::string name;
+  for (std::size_t i = 0; i != sizeof g.name && g.name[i] != '\0'; ++i) {
+    name.push_back(g.name[i]);
+  }
+  return name;
+}
+
+inline void count_goroutines(samples& to, sched::runtime_scheduler& scheduler) {
+  debug::goroutine_list all(scheduler);
+  all.look(debug::world::stopped);
+  all.for_each([&to](const debug::goroutine_record& g) {
+    const bool waits = g.status == sched::g_status::waiting;
+    sample_kind kind;
+    kind.frames.assign(g.frames, g.frames + g.size);
+    kind.started_at = g.started_at;
+    kind.state = waits ? sched::describe(g.reason) : debug::describe(g.status);
+    kind.name = name_in(g);
+    to.add(std::move(kind), 1, waits ? static_cast<std::uint64_t>(g.waiting_ms) : 0);
+  });
+}
+
+}  // namespace profile_detail
+
+namespace debug {
+
+inline std::string goroutine_profile(profile_form form) {
+  using namespace profile_detail;
+  samples all;
+  all.first = {"goroutines", "count"};
+  all.second = {"waiting", "milliseconds"};
+  all.taken_at_ns = wall_clock_ns();
+  const sched::machine* const m = sched::current_m();
+  if (m != nullptr && m->g != nullptr) {
+    count_goroutines(all, *m->scheduler);
+  } else {
+    sched::registry::for_each([&all](auto& scheduler) { count_goroutines(all, scheduler); });
+  }
+  return thrum::blocking([&] { return write(all, form); });
+}
+
+}  // namespace debug
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif

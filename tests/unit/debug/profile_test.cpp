@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The thrum authors
+// SPDX-License-Identifier: MIT
+//
+// Profiles, read by readers that are not the library's: a program in Python, and `go tool pprof`.
+
+#include <thrum/debug/profile.hpp>
+
+#include "support/folder.hpp"
+#include "support/program.hpp"
+#include "support/test.hpp"
+
+namespace {
+
+using thrum::debug::profile_form;
+
+[[gnu::noinline]] void wait_to_be_profiled(const thrum::chan<int>& end) {
+  end.recv();
+  asm volatile("");
+}
+
+[[gnu::noinline]] void wait_under_a_lock(thrum::mutex& mutex) {
+  const std::lock_guard held(mutex);
+  asm volatile("");
+}
+
+/// What f() returns beside two goroutines that wait for a channel, of one name, and one that waits for a mutex.
+template <class F>
+std::string beside_waiting(F f) {
+  std::string result;
+  support::with_runtime([&] {
+    const thrum::chan<int> end(0);
+    thrum::mutex mutex;
+    thrum::wait_group all;
+    mutex.lock();
+    for (int i = 0; i != 2; ++i) {
+      all.go([end] {
+        thrum::this_goroutine::name("twin");
+        wait_to_be_profiled(end);
+      });
+    }
+    all.go([&mutex] { wait_under_a_lock(mutex); });
+    REQUIRE(eventually([] { return thrum::stats().waiting >= 3; }));
+    result = f();
+    mutex.unlock();
+    end.close();
+    all.wait();
+  });
+  return result;
+}
+
+/// What a program that is given the file of a profile says of it; empty without that program.
+std::string read_by(const std::string& program, const std::string& profile) {
+  const support::folder folder;
+  const std::string path = (folder / "profile.pb").string();
+  thrum::io::write_file(path, profile);
+  const support::program_result r = support::run_line(program + " " + path);
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  return r.text;
+}
+
+bool has_python() {
+  const bool has = support::run_line("python3 -c \"print(6 * 7)\"").text.find("42") == 0;
+  if (!has) {
+    WARN("there is no python3: the profile is not read");
+  }
+  return has;
+}
+
+/// The line of a text that has all of these words.
+std::string line_with(const std::string& text, std::initializer_list<const char*> words) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    if (std::all_of(words.begin(), words.end(),
+                    [&](const char* word) { return line.find(word) != line.npos; })) {
+      return line;
+    }
+    at = end + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a goroutine profile counts goroutines by state, name, callers and start") {
+  const std::string profile = beside_waiting([] { return thrum::debug::goroutine_profile(); });
+  if (has_python()) {
+    const std::string text = read_by("python3 " THRUM_READ_PROFILE, profile);
+    INFO(text);
+    CHECK(text.find("default: goroutines") == 0);
+    const std::string twins = line_with(text, {"goroutines=2 count", "waiting=", " milliseconds",
+                                               "state=<chan receive>", "name=<twin>", "started=<"});
+    CHECK(!twins.empty());
+    const std::string locker = line_with(text, {"goroutines=1 count", "state=<mutex lock>"});
+    CHECK(!locker.empty());
+    CHECK(!line_with(text, {"goroutines=1 count", "state=<running>"}).empty());
+#if defined(__linux__) && defined(__x86_64__)
+    CHECK(twins.find("wait_to_be_profiled(") != twins.npos);
+    CHECK(twins.find("chan_detail") == twins.npos);
+    CHECK(locker.find("wait_under_a_lock(") != locker.npos);
+#endif
+  }
+}
+
+TEST_CASE("a folded goroutine profile has a line for each stack, which ends with state and count") {
+  const std::string text =
+      beside_waiting([] { return thrum::debug::goroutine_profile(profile_form::folded); });
+  INFO(text);
+  const std::string twins = line_with(text, {"twin;", ";[chan receive] 2"});
+  CHECK(!twins.empty());
+  CHECK(!line_with(text, {"[mutex lock] 1"}).empty());
+}
+
+TEST_CASE("go tool pprof reads a goroutine profile") {
+  if (support::run_line("go version").text.find("go version") != 0) {
+    WARN("there is no go: the profile is not read");
+    return;
+  }
+  const std::string profile = beside_waiting([] { return thrum::debug::goroutine_profile(); });
+  const std::string top = read_by("go tool pprof -top", profile);
+  CHECK(top.find("Type: goroutines") != top.npos);
+  const std::string tags = read_by("go tool pprof -tags", profile);
+  CHECK(!line_with(tags, {"chan receive"}).empty());
+  CHECK(!line_with(tags, {"twin"}).empty());
+  const std::string waited = read_by("go tool pprof -top -sample_index=waiting", profile);
+  CHECK(waited.find("Type: waiting") != waited.npos);
+}
+
+TEST_CASE("a goroutine profile from outside of all runtimes has the goroutines of each of them") {
+  thrum::runtime first;
+  thrum::runtime second;
+  const thrum::chan<int> end(0);
+  auto one = first.spawn({.name = "of the first"}, [end] { end.recv(); });
+  auto two = second.spawn({.name = "of the second"}, [end] { end.recv(); });
+  CHECK(eventually([&] { return first.stats().waiting == 1 && second.stats().waiting == 1; }));
+  const std::string text = thrum::debug::goroutine_profile(profile_form::folded);
+  end.close();
+  one.join();
+  two.join();
+  INFO(text);
+  CHECK(!line_with(text, {"of the first;"}).empty());
+  CHECK(!line_with(text, {"of the second;"}).empty());
+}
