@@ -65,6 +65,10 @@ step() {  # step NAME COMMAND...: runs it, which may be a function, and reports 
   report "$name" "$log" "$status" "$seconds" $((user + system))
 }
 
+what_failed_in() {  # what_failed_in LOG LINES: with so many lines behind each
+  grep -aE 'FAIL|error:|ERROR:|WARNING: Thread|this test takes longer' -A "$2" "$1"
+}
+
 report() {  # report NAME LOG STATUS SECONDS CPU: in one piece, whatever other chains have to say
   local told
   if [ "$3" = 0 ]; then
@@ -73,7 +77,7 @@ report() {  # report NAME LOG STATUS SECONDS CPU: in one piece, whatever other c
     # What failed first, as the end may be a long way from it.
     told=$(
       printf 'FAIL  %-66s %4ss  exit %s\n' "$1" "$4" "$3"
-      grep -aE 'FAIL|error:|ERROR:|WARNING: Thread|this test takes longer' -A 6 "$2.log" | head -n 60
+      what_failed_in "$2.log" 6 | head -n 60
       tail -n 10 "$2.log"
     )
   fi
@@ -219,8 +223,11 @@ summary() {  # each step's share, the steps that failed, and one line for all; f
     log=${log#build/ci/}
     printf '%5s s %4s %%  %s\n' $((user + system)) $(((user + system) * 100 / (used > 0 ? used : 1))) "${log%.result}"
   done | sort -rn
-  # Once more and together: what each step has said may be hundreds of lines above.
-  [ ${#names[@]} = 0 ] || printf 'failed: %s\n' "${names[@]}"
+  # Once more and together, with the first that failed: what each step has said may be hundreds of lines above, or cut.
+  for log in ${names[@]+"${names[@]}"}; do
+    printf 'failed: %s\n' "$log"
+    what_failed_in "build/ci/$log.log" 4 | head -n 15
+  done
   if [ $failed = 0 ] && [ -f build/ci/reference.times ]; then budget $used || failed=1; fi
   printf '%s passed, %s failed\n' $passed $failed
   printf '%s s, %s s of a processor\n' $SECONDS $used
