@@ -114,7 +114,8 @@ struct options {
   /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
   /// asyncpreemptoff (0 or 1), crash (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
   /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process
-  /// and has no option). Every
+  /// and has no option). In programs compiled with THRUM_TRACE=1 also trace (a file), flight (a file) and late
+  /// (milliseconds), which have no option either. Every
   /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
   /// not understood is ignored, and said on standard error once.
   static options from_environment();
@@ -140,8 +141,19 @@ class environment_reader {
   /// Changes what THRUM_POLLER names.
   void poller(options& to);
 
+  /// What THRUM_DEBUG says of a key whose value is a text; empty: nothing.
+  static std::string_view text_of(std::string_view key) noexcept;
+  /// Likewise of a number; 0: nothing.
+  static unsigned number_of(std::string_view key) noexcept {
+    unsigned value = 0;
+    return parse(text_of(key), value) ? value : 0;
+  }
+
  private:
   static bool parse(std::string_view text, unsigned& value) noexcept;
+
+  /// The first item of THRUM_DEBUG, and its end.
+  static std::string_view take_item(std::string_view& rest) noexcept;
 
   void apply(std::string_view item, options& to);
 
@@ -173,6 +185,9 @@ struct debug_key {
   std::string_view wants;
   void (*set)(options& to, unsigned value);
 };
+
+/// The keys for <thrum/trace.hpp>, which read their values themselves.
+inline constexpr std::string_view trace_keys[] = {"trace", "flight", "late"};
 
 inline constexpr debug_key debug_keys[] = {
     {"schedtrace", "milliseconds",
@@ -221,16 +236,32 @@ THRUM_OUT_OF_LINE unsigned environment_reader::procs() {
   return n;
 }
 
+THRUM_OUT_OF_LINE std::string_view environment_reader::take_item(std::string_view& rest) noexcept {
+  const std::string_view item = rest.substr(0, rest.find(','));
+  rest.remove_prefix(item.size() == rest.size() ? item.size() : item.size() + 1);
+  return item;
+}
+
 THRUM_OUT_OF_LINE void environment_reader::debug(options& to) {
   const char* const text = std::getenv("THRUM_DEBUG");
   std::string_view rest = text == nullptr ? "" : text;
   while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(','));
-    rest.remove_prefix(item.size() == rest.size() ? item.size() : item.size() + 1);
-    if (!item.empty()) {
+    if (const std::string_view item = take_item(rest); !item.empty()) {
       apply(item, to);
     }
   }
+}
+
+THRUM_OUT_OF_LINE std::string_view environment_reader::text_of(std::string_view key) noexcept {
+  const char* const text = std::getenv("THRUM_DEBUG");
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const std::string_view item = take_item(rest);
+    if (item.size() > key.size() && item[key.size()] == '=' && item.starts_with(key)) {
+      return item.substr(key.size() + 1);
+    }
+  }
+  return {};
 }
 
 THRUM_OUT_OF_LINE void environment_reader::poller(options& to) {
@@ -267,11 +298,25 @@ THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options&
       return;
     }
   }
+  for (const std::string_view key : trace_keys) {
+    if (key == name) {
+      if (THRUM_TRACE == 0) {
+        complain({"THRUM_DEBUG: '", item,
+                  "' is ignored: the scheduler tells nothing in this build; "
+                  "compile every source file with -DTHRUM_TRACE=1"});
+      } else if (unsigned number = 0; name == "late" ? !parse(value, number) : value.empty()) {
+        complain({"THRUM_DEBUG: ", name, " wants ", name == "late" ? "milliseconds" : "a file",
+                  ", not '", value, "'; it is ignored"});
+      }
+      return;
+    }
+  }
   std::string known;
   for (const debug_key& key : debug_keys) {
     known.append(known.empty() ? "" : ", ").append(key.name);
   }
-  complain({"THRUM_DEBUG: '", item, "' is ignored; known are ", known, ", each as key=number"});
+  complain({"THRUM_DEBUG: '", item, "' is ignored; known are ", known,
+            ", each as key=number, and trace=file, flight=file, late=milliseconds"});
 }
 
 THRUM_OUT_OF_LINE void environment_reader::complain(std::initializer_list<std::string_view> words) {

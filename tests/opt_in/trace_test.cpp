@@ -7,6 +7,7 @@
 #include "support/program_rows.hpp"
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #ifdef THRUM_TRACE_PATH
@@ -71,6 +72,90 @@ TEST_CASE("a program that ends by a panic or a deadlock has written its trace") 
     INFO(checked.text);
     CHECK(checked.exit_code == 0);
   }
+}
+
+TEST_CASE("THRUM_DEBUG=trace=FILE writes a trace of the whole run when the process ends") {
+  for (const char* const program : {"works", "works_and_exits"}) {
+    const support::folder folder;
+    const std::string file = (folder / "whole.json").string();
+    const support::program_result r =
+        support::run_file(THRUM_TRACE_PATH, program, "THRUM_DEBUG=trace=" + file);
+    INFO(program << ": " << r.text);
+    CHECK(r.exit_code == 0);
+    CHECK(r.text == "thrum: the trace is in " + file + "\n");
+    const support::program_result checked = check_trace(file, "");
+    INFO(checked.text);
+    CHECK(checked.exit_code == 0);
+    CHECK((checked.says(", 4 goroutines made,") || checked.says(", 5 goroutines made,") ||
+           checked.text.empty()));
+  }
+}
+
+TEST_CASE("a program that calls trace::start ends the trace that THRUM_DEBUG has asked for") {
+  const support::folder folder;
+  const std::string whole = (folder / "whole.json").string();
+  const std::string own = (folder / "own.json").string();
+  const support::program_result r =
+      support::run_file(THRUM_TRACE_PATH, "works_and_records",
+                        "THRUM_DEBUG=trace=" + whole + " THRUM_TEST_TRACE=" + own);
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.text ==
+        "thrum: trace::start: ends what THRUM_DEBUG has asked for\n"
+        "thrum: the trace is in " +
+            whole + "\n");
+  for (const std::string& each : {whole, own}) {
+    CHECK(check_trace(each, "").exit_code == 0);
+  }
+}
+
+TEST_CASE("THRUM_DEBUG=flight=FILE writes the record at SIGQUIT, and when a goroutine runs late") {
+  for (const char* const program : {"quits", "is_late"}) {
+    const support::folder folder;
+    const std::string file = (folder / "flight.json").string();
+    const support::program_result r =
+        support::run_file(THRUM_TRACE_PATH, program,
+                          "THRUM_DEBUG=late=10,flight=" + file + " THRUM_TEST_TRACE=" + file);
+    INFO(program << ": " << r.text);
+    CHECK(r.exit_code == 0);
+    CHECK(r.says("the program went on\n"));
+  }
+}
+
+TEST_CASE(
+    "THRUM_DEBUG=flight=FILE writes the record before the report of a panic or a deadlock ends the "
+    "program, "
+    "and not at a good end") {
+  const support::folder folder;
+  const std::string file = (folder / "flight.json").string();
+  support::check_programs({{"works", 0, ""}}, THRUM_TRACE_PATH);
+  const support::program_result good =
+      support::run_file(THRUM_TRACE_PATH, "works", "THRUM_DEBUG=flight=" + file);
+  CHECK(good.text.empty());
+  CHECK(!std::filesystem::exists(file));
+  for (const char* const program : {"panics", "deadlocks"}) {
+    const support::program_result r =
+        support::run_file(THRUM_TRACE_PATH, program, "THRUM_DEBUG=flight=" + file);
+    INFO(program << ": " << r.text);
+    CHECK(r.says("thrum: the trace is in " + file));
+    CHECK(check_trace(file, "").exit_code == 0);
+  }
+}
+
+TEST_CASE("THRUM_DEBUG says which of its words for traces it cannot follow") {
+  const support::program_result other =
+      support::run_program("runtime_objects", "THRUM_DEBUG=trace=a.json,flight=b.json");
+  INFO(other.text);
+  CHECK(other.says(
+      "thrum: THRUM_DEBUG: 'trace=a.json' is ignored: the scheduler tells nothing in this build; "
+      "compile every source file with -DTHRUM_TRACE=1\n"));
+  CHECK(other.says("'flight=b.json' is ignored"));
+  const support::program_result r = support::run_file(
+      THRUM_TRACE_PATH, "works", "THRUM_DEBUG=late=soon,trace=/nowhere/at/all/x.json");
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("thrum: THRUM_DEBUG: late wants milliseconds, not 'soon'; it is ignored\n"));
+  CHECK(r.says("thrum: THRUM_DEBUG: trace=/nowhere/at/all/x.json: the file cannot be written: "));
 }
 
 TEST_CASE("trace::start refuses a file that cannot be written, and a second start") {

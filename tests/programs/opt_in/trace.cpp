@@ -9,6 +9,7 @@
 #include <thrum/trace.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -184,27 +185,115 @@ int refusals() {
   });
 }
 
+void lock_twice() {
+  thrum::mutex mutex;
+  mutex.lock();
+  mutex.lock();
+}
+
+void throw_in_goroutine() {
+  thrum::wait_group both;
+  both.go([] { throw std::runtime_error("no number"); });
+  both.wait();
+}
+
 int deadlock() {
   return thrum::run([] {
     thrum::trace::start(trace_path());
-    thrum::mutex mutex;
-    mutex.lock();
-    mutex.lock();
+    lock_twice();
   });
 }
+int deadlocks() { return thrum::run(&lock_twice); }
 
 int panic() {
   return thrum::run([] {
     thrum::trace::start(trace_path());
-    thrum::wait_group both;
-    both.go([] { throw std::runtime_error("no number"); });
-    both.wait();
+    throw_in_goroutine();
+  });
+}
+int panics() { return thrum::run(&throw_in_goroutine); }
+
+/// Some goroutines, and an end by `exit` if the argument says so: for what THRUM_DEBUG asks for.
+int some_work(bool exits) {
+  return thrum::run([=] {
+    thrum::wait_group all;
+    for (int i = 0; i != 4; ++i) {
+      all.go([] {
+        for (int n = 0; n != 100; ++n) {
+          thrum::this_goroutine::yield();
+        }
+      });
+    }
+    all.wait();
+    if (exits) {
+      std::exit(0);
+    }
+  });
+}
+int works() { return some_work(false); }
+int works_and_exits() { return some_work(true); }
+
+/// Works, and records something of its own.
+int works_and_records() {
+  works();
+  return thrum::run([] {
+    thrum::trace::start(trace_path());
+    thrum::trace::stop();
+  });
+}
+
+bool has_file(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) {
+    return false;
+  }
+  std::fclose(file);
+  return true;
+}
+
+/// Works, and ends when the flight record is there.
+template <class Trouble>
+int until_written(Trouble trouble) {
+  thrum::options options = thrum::options::from_environment();
+  options.procs = 1;
+  return thrum::run(options, [&] {
+    trouble();
+    while (!has_file(trace_path())) {
+      thrum::sleep_for(1ms);
+    }
+    thrum::sleep_for(1ms);
+    std::printf("the program went on\n");
+  });
+}
+
+int quits() {
+  return until_written([] { std::raise(SIGQUIT); });
+}
+
+/// A goroutine is ready, and its processor computes.
+int is_late() {
+  return until_written([] {
+    thrum::go([] {});
+    const auto end = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    thrum::this_goroutine::yield();
   });
 }
 
 const programs::entry entries[] = {
-    {"deadlock", deadlock}, {"panic", panic},       {"under_load", under_load},
-    {"flight", flight},     {"refusals", refusals},
+    {"works", works},
+    {"works_and_exits", works_and_exits},
+    {"works_and_records", works_and_records},
+    {"quits", quits},
+    {"is_late", is_late},
+    {"deadlock", deadlock},
+    {"deadlocks", deadlocks},
+    {"panics", panics},
+    {"panic", panic},
+    {"under_load", under_load},
+    {"flight", flight},
+    {"refusals", refusals},
 };
 const programs::group registered(entries);
 

@@ -29,7 +29,11 @@
 #include <thrum/detail/sched/watch/monitor.hpp>
 #include <thrum/detail/sched/watch/preempt.hpp>
 #include <thrum/detail/start/stoppable.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 #include <thrum/runtime.hpp>
+#if THRUM_TRACE
+#include <thrum/detail/trace/trace_parts.hpp>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -96,6 +100,7 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   settings.report_hogs = std::min(
       settings.report_hogs,
       static_cast<unsigned>(std::min<std::int64_t>(year / settings.time_slice, 1'000'000'000)));
+  trace_detail::start_by_environment();
   return settings;
 }
 
@@ -145,10 +150,14 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
       }
     };
   }
-  if (settings_.dump_on_quit) {
+  if (settings_.dump_on_quit || trace_detail::keeps_flight()) {
     config.dump = [](void* user) {
-      base::write_error(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
-                                                   debug::world::stopped, false));
+      const auto& self = *static_cast<runtime*>(user);
+      if (!trace_detail::take_late() && self.settings_.dump_on_quit) {
+        base::write_error(
+            debug::describe_goroutines(*self.scheduler_, debug::world::stopped, false));
+      }
+      trace_detail::write_flight();
     };
   }
   config.check_every_ns = detector_->period_ns();
@@ -228,7 +237,7 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
     base::throw_system(os::error_code_of(error), "runtime: cannot start the scheduler");
   }
   blocking([&] { sched::registry::show(*scheduler_); });
-  if (settings_.dump_on_quit) {
+  if (settings_.dump_on_quit || trace_detail::keeps_flight()) {
     os::quit_listener::open(
         [](void* own) noexcept {
           static_cast<sched::runtime_scheduler*>(own)->creator.request_dump();

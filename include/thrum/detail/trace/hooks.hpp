@@ -22,6 +22,9 @@
 #include <thrum/detail/sched/queue/scoped.hpp>
 #include <thrum/detail/trace/event.hpp>
 #include <thrum/detail/trace/recorder.hpp>
+
+#include <string_view>
+#include <utility>
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
@@ -34,6 +37,11 @@ struct shared_writer {
   writer to;
 };
 inline constinit shared_writer of_threads;
+
+/// A goroutine was ready for too long, and the record is not yet written.
+inline constinit base::hint<bool> is_late{false};
+/// Before this moment it is not written again.
+inline constinit base::hint<std::uint64_t> next_late{0};
 
 inline std::uint8_t number_of(const sched::runtime_scheduler& scheduler) noexcept {
   return static_cast<std::uint8_t>(scheduler.registered.number());
@@ -96,6 +104,7 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
   event e;
   e.time = the_recorder.now();
   e.kind = event_kind::made;
+  g.ready_at = e.time;
   e.runtime = number_of(*g.scheduler);
   e.goroutine = g.id;
   if (m != nullptr) {
@@ -105,9 +114,33 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
   add_with_name(m, e, g);
 }
 
+/// g was ready for too long before it runs. The thread that makes threads writes the record.
+[[gnu::cold]] THRUM_NOINLINE inline void note_late(sched::machine& m) noexcept {
+  static constexpr std::string_view text = "ready for too long";
+  event e = event_of(m, event_kind::marked, 0, reinterpret_cast<std::uintptr_t>(text.data()));
+  e.value = event::limited(text.size());
+  add(&m, event::pack(e));
+  if (e.time >= next_late.get()) {
+    next_late.set(e.time + pause_when_late.get());
+    is_late.set(true);
+    m.scheduler->creator.request_dump();
+  }
+}
+
+/// g runs from `now` on.
+THRUM_INLINE void end_wait(sched::machine& m, const sched::goroutine& g,
+                           std::uint64_t now) noexcept {
+  const std::uint64_t since = std::exchange(g.ready_at, 0);
+  if (since != 0 && now > since && now - since > longest_wait.get()) [[unlikely]] {
+    note_late(m);
+  }
+}
+
 THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
-  add(&m, event::pack(
-              event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at))));
+  const event e =
+      event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at));
+  add(&m, event::pack(e));
+  end_wait(m, g, e.time);
 }
 
 /// The goroutine leaves, and `next` runs in the same moment.
@@ -121,6 +154,7 @@ THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine
       e.goroutine = next->id;
       e.other = reinterpret_cast<std::uintptr_t>(next->started_at);
       add(&m, event::pack(e));
+      end_wait(m, *next, e.time);
     }
     return;
   }
@@ -132,6 +166,9 @@ THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine
     m.trace.object = 0;
   }
   add(&m, event::pack(e));
+  if (next != nullptr) {
+    end_wait(m, *next, e.time);
+  }
 }
 
 THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine& g,
@@ -139,6 +176,7 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
   event e;
   e.time = the_recorder.now();
   e.kind = event_kind::readied;
+  g.ready_at = e.time;
   e.runtime = number_of(*g.scheduler);
   e.goroutine = g.id;
   if (m == nullptr || m->scheduler != g.scheduler) {
@@ -288,6 +326,10 @@ THRUM_INLINE void idle_ended(const sched::runtime_scheduler& scheduler,
 #else
 
 inline void end_with_trouble() noexcept {}
+inline void start_by_environment() noexcept {}
+constexpr bool keeps_flight() noexcept { return false; }
+constexpr bool take_late() noexcept { return false; }
+inline void write_flight() noexcept {}
 // Each takes what the one above takes; a caller computes nothing that costs.
 THRUM_INLINE void made(sched::machine*, const sched::goroutine&) noexcept {}
 THRUM_INLINE void runs(sched::machine&, const sched::goroutine&) noexcept {}

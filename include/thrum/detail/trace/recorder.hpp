@@ -131,6 +131,12 @@ class recorder {
 
 inline constinit recorder the_recorder;
 
+/// How long a goroutine may be ready before it runs, in the clock's units; when one was for longer, the
+/// flight record is written.
+inline constinit base::hint<std::uint64_t> longest_wait{~std::uint64_t{0}};
+/// How long it is not written again then.
+inline constinit base::hint<std::uint64_t> pause_when_late{0};
+
 /// Writes the record before a report ends the program. Null: there is no file to write to.
 inline constinit base::set_once<void (*)() noexcept> write_at_trouble{nullptr};
 

@@ -24,10 +24,15 @@
 #include <thrum/detail/trace/recorder.hpp>
 #include <thrum/detail/trace/story.hpp>
 
+#include <thrum/options.hpp>
+
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -38,8 +43,15 @@ namespace trace_detail {
 
 /// The record that is being made. The thread that starts and stops uses it.
 struct record {
+  /// What asks for it. The environment's is written by itself: that of the whole run at the end of the
+  /// process, a flight record when something goes wrong.
+  enum class origin : std::uint8_t { program, whole_run, flight };
+
   std::string path;
   time_scale scale;
+  origin from = origin::program;
+  std::int64_t process = 0;  // the copy after a fork() has no events
+  std::timed_mutex writing;
 };
 
 inline record& the_record() {
@@ -87,6 +99,8 @@ inline void throw_unless_written(const std::error_code& error) {
 }
 
 inline trace::summary write_story(const std::string& path, record& of, std::error_code& error) {
+  // Another thread that writes needs seconds at most, but its goroutine may be stopped for good.
+  const std::unique_lock alone(of.writing, std::chrono::seconds(10));
   read_both(of.scale.count_at_last, of.scale.ns_at_last);
   story_teller teller(the_recorder, of.scale.count_at_first, of.scale.count_at_last);
   sched::registry::for_each(
@@ -108,21 +122,107 @@ inline trace::summary write_blocking(const std::string& path) {
   return written;
 }
 
+/// Writes the file of the record, and says so.
+inline void write_and_tell(record& of) noexcept {
+  THRUM_TRY {
+    std::error_code error;
+    write_story(of.path, of, error);
+    base::write_error(error ? "thrum: the trace cannot be written to " + of.path + ": " +
+                                  error.message() + "\n"
+                            : "thrum: the trace is in " + of.path + "\n");
+  }
+  THRUM_CATCH_ALL { base::write_error("thrum: the trace is not written: there is no memory\n"); }
+}
+
 /// What write_at_trouble does.
 inline void write_before_end() noexcept {
-  if (!the_recorder.is_on()) {
+  record& of = the_record();
+  if (!the_recorder.is_on() || of.process != os::own_process()) {
     return;
   }
   the_recorder.turn(false);
+  if (!of.path.empty()) {
+    write_and_tell(of);
+  }
+}
+
+/// Begins a record. False: there is no memory.
+inline bool begin_record(std::string path, std::size_t bytes, record::origin from) {
+  if (!the_recorder.make(bytes)) {
+    return false;
+  }
+  write_at_trouble.set(&write_before_end);
   record& of = the_record();
-  if (of.path.empty()) {
+  of.path = std::move(path);
+  of.from = from;
+  of.process = os::own_process();
+  read_both(of.scale.count_at_first, of.scale.ns_at_first);
+  the_recorder.turn(true);
+  thrum::blocking([] { sched::registry::for_each(&note_beginning); });
+  return true;
+}
+
+/// Sets the wait after which the flight record is written.
+inline void limit_waits(unsigned milliseconds) noexcept {
+  time_scale scale;
+  read_both(scale.count_at_first, scale.ns_at_first);
+  os::sleep_ns(2'000'000);
+  read_both(scale.count_at_last, scale.ns_at_last);
+  const double per_ms = 1e6 * static_cast<double>(scale.count_at_last - scale.count_at_first) /
+                        static_cast<double>(scale.ns_at_last - scale.ns_at_first);
+  constexpr double pause_ms = 10'000;
+  pause_when_late.set(static_cast<std::uint64_t>(per_ms * pause_ms));
+  longest_wait.set(static_cast<std::uint64_t>(per_ms * milliseconds));
+}
+
+/// What THRUM_DEBUG says of traces, when the first runtime is made.
+inline void start_by_environment() {
+  static base::hint<bool> has_begun{false};
+  if (has_begun.swap(true) || the_recorder.is_on()) {
     return;
   }
-  std::error_code error;
-  write_story(of.path, of, error);
-  base::write_error(error ? "thrum: the trace cannot be written to " + of.path + ": " +
-                                error.message() + "\n"
-                          : "thrum: the trace is in " + of.path + "\n");
+  using reader = go_detail::environment_reader;
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  std::string path(reader::text_of("trace"));
+  const bool is_whole_run = !path.empty();
+  if (is_whole_run) {
+    if (const std::error_code error = write_file(path, "")) {
+      base::write_error("thrum: THRUM_DEBUG: trace=" + path + ": the file cannot be written: " +
+                        error.message() + "; nothing is recorded\n");
+      return;
+    }
+  } else if ((path = reader::text_of("flight")).empty()) {
+    return;
+  }
+  if (!begin_record(std::move(path), (is_whole_run ? 64 : 16) * mib,
+                    is_whole_run ? record::origin::whole_run : record::origin::flight)) {
+    base::write_error("thrum: THRUM_DEBUG: there is no memory for a trace\n");
+    return;
+  }
+  if (is_whole_run) {
+    std::atexit([] {
+      if (the_record().from == record::origin::whole_run) {
+        write_before_end();
+      }
+    });
+  } else if (const unsigned limit = reader::number_of("late"); limit != 0) {
+    limit_waits(limit);
+  }
+}
+
+/// Whether the environment has asked for a flight record.
+inline bool keeps_flight() noexcept {
+  return the_recorder.is_on() && the_record().from == record::origin::flight;
+}
+
+/// Whether the record is to be written because a goroutine was ready for too long.
+inline bool take_late() noexcept { return is_late.swap(false); }
+
+/// Writes the flight record, and goes on recording. On a thread that is no M.
+inline void write_flight() noexcept {
+  if (keeps_flight()) {
+    write_and_tell(the_record());
+  }
 }
 
 inline void note_of_user(event_kind kind, trace::literal name) noexcept {
@@ -144,21 +244,19 @@ namespace trace {
 THRUM_OUT_OF_LINE void start(std::string path, std::size_t bytes) {
   using namespace trace_detail;
   if (the_recorder.is_on()) {
-    base::throw_usage("trace::start: the recorder is on already; call trace::stop first");
+    if (the_record().from == record::origin::program) {
+      base::throw_usage("trace::start: the recorder is on already; call trace::stop first");
+    }
+    base::write_error("thrum: trace::start: ends what THRUM_DEBUG has asked for\n");
+    thrum::blocking(&write_before_end);
   }
   if (!path.empty()) {
     throw_unless_written(thrum::blocking([&] { return write_file(path, ""); }));
   }
-  if (!the_recorder.make(bytes)) {
+  if (!begin_record(std::move(path), bytes, record::origin::program)) {
     base::throw_system(std::make_error_code(std::errc::not_enough_memory),
                        "trace::start: no memory for the events");
   }
-  write_at_trouble.set(&write_before_end);
-  record& of = the_record();
-  of.path = std::move(path);
-  read_both(of.scale.count_at_first, of.scale.ns_at_first);
-  the_recorder.turn(true);
-  thrum::blocking([] { sched::registry::for_each(&note_beginning); });
 }
 
 THRUM_OUT_OF_LINE summary stop() {

@@ -182,6 +182,12 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   std::uint32_t passed_over = 0;  // under it: times that another was taken out of turn
   std::int64_t ran_ns = 0;        // what it has used of a slice that timers cut into pieces
 
+#if THRUM_TRACE
+  /// When it was made ready, by the recorder's clock. 0: unknown. Written by the thread that readies it, and
+  /// by the M that runs it next.
+  mutable std::uint64_t ready_at = 0;
+#endif
+
   thrum::priority priority() const noexcept {
     return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;
   }
