@@ -147,7 +147,8 @@ class [[nodiscard]] co_handle {
   /// Whether there is a coroutine to join.
   bool joinable() const noexcept { return of_ != nullptr; }
 
-  /// Lets the coroutine run on by itself; its result, or the exception that leaves it, is dropped.
+  /// Lets the coroutine run on by itself; its result, or the exception that leaves it, is dropped, as that of a
+  /// join_handle is: standard error says it once.
   /// usage_error on an empty handle.
   void detach() {
     must_be_joinable();

@@ -51,12 +51,12 @@ struct result_slot {
   bool exited = false;  // by goroutine_exit: no value, no error
 };
 
-/// Says, once in a process, that the exception that has left a goroutine was dropped.
-[[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
+/// Says, once in a process, that the exception that has left a goroutine was dropped. Null: a coroutine.
+[[gnu::cold]] void report_lost(const goroutine* g, const std::exception_ptr& error) noexcept;
 
-/// Before the slot of a goroutine that was not joined is destroyed.
+/// Before the slot of a goroutine, or of a coroutine (null), that was not joined is destroyed.
 template <class R>
-void report_if_lost([[maybe_unused]] const goroutine& g,
+void report_if_lost([[maybe_unused]] const goroutine* g,
                     [[maybe_unused]] const result_slot<R>& slot) noexcept {
 #if THRUM_EXCEPTIONS
   if (slot.error != nullptr) [[unlikely]] {
@@ -155,7 +155,7 @@ class [[nodiscard]] join_handle {
       request_stop();
       // Not a cancellation point: a destructor cannot throw.
       go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
-      go_detail::report_if_lost(*g_, *result_);
+      go_detail::report_if_lost(g_, *result_);
       give_back();
     }
   }
@@ -283,7 +283,7 @@ void join_handle<T>::detach() {
     g_ = nullptr;
     result_ = nullptr;
   } else {
-    go_detail::report_if_lost(*g_, *result_);
+    go_detail::report_if_lost(g_, *result_);
     give_back();
   }
 }
@@ -305,7 +305,7 @@ struct lost_exceptions {
   base::hint<bool> is_told{false};
 };
 
-THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
+THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine* g,
                                               const std::exception_ptr& error) noexcept {
   if (os::process_wide<lost_exceptions>::get().is_told.swap(true)) {
     return;
@@ -317,13 +317,22 @@ THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
     } catch (...) {
       exception = debug::describe_current_exception();
     }
-    std::string text = "thrum: spawn: the exception that left goroutine " + std::to_string(g.id);
-    if (g.name[0] != '\0') {
-      text.append(" [").append(g.name).append("]");
+    std::string text = "thrum: ";
+    if (g != nullptr) {
+      text.append("spawn: the exception that left goroutine ").append(std::to_string(g->id));
+      if (g->name[0] != '\0') {
+        text.append(" [").append(g->name).append("]");
+      }
+    } else {
+      text.append("co_spawn: the exception that left a coroutine");
     }
-    text.append(" was dropped with its join_handle: ").append(exception.what).append(" (type ");
-    text.append(exception.type).append("), started in ").append(os::describe_address(g.started_at));
-    base::write_error(text.append("; join() the handle, or catch it in the goroutine\n"));
+    text.append(" was dropped with its ").append(g != nullptr ? "join_handle" : "co_handle");
+    text.append(": ").append(exception.what).append(" (type ").append(exception.type).append(")");
+    if (g != nullptr) {
+      text.append(", started in ").append(os::describe_address(g->started_at));
+    }
+    text.append("; join() the handle, or catch it in the ");
+    base::write_error(text.append(g != nullptr ? "goroutine\n" : "coroutine\n"));
   } catch (...) {
     // without memory it is not said
   }

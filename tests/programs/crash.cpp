@@ -8,6 +8,7 @@
 #include "programs/wait_for_the_end.hpp"
 
 #include <thrum.hpp>
+#include <thrum/coroutine.hpp>
 #include <thrum/testing/bubble.hpp>
 
 #include <atomic>
@@ -249,6 +250,22 @@ int lost_exception_of_a_detached_goroutine() {
   });
 }
 
+int lost_exception_of_a_coroutine() {
+  return thrum::run([] {
+    const auto fail = []() -> thrum::co_task<> {
+      throw std::runtime_error("first lost");
+      co_return;
+    };
+    auto taken = thrum::co_spawn(fail());
+    try {
+      taken.join();
+    } catch (const std::runtime_error&) {  // this one is not lost
+    }
+    thrum::co_spawn(fail()).detach();
+    return 7;
+  });
+}
+
 int go_nothing() {
   return thrum::run([] {
     thrum::go(std::function<void()>());
@@ -354,6 +371,7 @@ const programs::entry crash_entries[] = {
     {"panic_of_wrong_use", panic_of_wrong_use},
     {"lost_exceptions", lost_exceptions},
     {"lost_exception_of_a_detached_goroutine", lost_exception_of_a_detached_goroutine},
+    {"lost_exception_of_a_coroutine", lost_exception_of_a_coroutine},
     {"go_nothing", go_nothing},
     {"dump_alone", dump_alone},
     {"crash_by_access", crash_by_access},

@@ -132,6 +132,10 @@ TEST_CASE("the first exception that is dropped with a handle is reported in one 
                            "with its join_handle: first lost "));
   CHECK_FALSE(r.says("second lost"));
   CHECK(run_program("lost_exception_of_a_detached_goroutine").says("first lost"));
+  CHECK(run_program("lost_exception_of_a_coroutine")
+            .says("thrum: co_spawn: the exception that left a coroutine was dropped with its "
+                  "co_handle: "
+                  "first lost "));
 }
 
 TEST_CASE("a runtime that is a static object ends its goroutines when the program exits") {

@@ -110,6 +110,7 @@ class task_of final : public task {
  private:
   static void destroy(task& self) noexcept {
     auto* const own = static_cast<task_of*>(&self);
+    go_detail::report_if_lost(nullptr, own->result().result);
     own->frame_.destroy();
     delete own;
   }

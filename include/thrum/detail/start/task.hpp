@@ -191,7 +191,7 @@ struct spawn_task_of {
 
   static void discard(goroutine& g) noexcept {
     auto& slot = static_cast<spawn_task_of*>(g.task)->slot;
-    report_if_lost(g, slot);
+    report_if_lost(&g, slot);
     std::destroy_at(&slot);
   }
 
