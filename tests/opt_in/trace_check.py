@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
 """Reads a trace with a reader that is not the library's and says what does not hold: Chrome's JSON by Python's json, Perfetto's
-protobuf by the public definitions, where the packages `perfetto` and `protobuf` of the Python Package Index are installed.
+protobuf by the public definitions, where the packages `perfetto` and `protobuf` of the Python Package Index are installed. (The
+trace processor itself is in no registry: that package loads it from a server of its own.)
 
   trace_check.py FILE [NAME COUNT]...
 

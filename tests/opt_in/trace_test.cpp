@@ -27,21 +27,25 @@ support::program_result check_trace(const std::string& path, const std::string& 
 
 }  // namespace
 
-TEST_CASE("a trace of a program under load has each run, its cause, and what stats() counts") {
-  const support::folder folder;
-  const std::string file = (folder / "load.json").string();
-  const support::program_result r =
-      support::run_file(THRUM_TRACE_PATH, "under_load", "THRUM_TEST_TRACE=" + file);
-  INFO(r.text);
-  REQUIRE(r.exit_code == 0);
-  std::string figures = r.text;
-  for (char& each : figures) {
-    each = each == '\n' ? ' ' : each;
-  }
-  for (const std::string& each : {file, file + ".pftrace"}) {
-    const support::program_result checked = check_trace(each, figures);
-    INFO(checked.text);
-    CHECK(checked.exit_code == 0);
+TEST_CASE(
+    "a trace of a program under load, as of a server, has each run, its cause, and what stats() "
+    "counts") {
+  for (const char* const program : {"under_load", "serves"}) {
+    const support::folder folder;
+    const std::string file = (folder / "load.json").string();
+    const support::program_result r =
+        support::run_file(THRUM_TRACE_PATH, program, "THRUM_TEST_TRACE=" + file);
+    INFO(program << ": " << r.text);
+    REQUIRE(r.exit_code == 0);
+    std::string figures = r.text;
+    for (char& each : figures) {
+      each = each == '\n' ? ' ' : each;
+    }
+    for (const std::string& each : {file, file + ".pftrace"}) {
+      const support::program_result checked = check_trace(each, figures);
+      INFO(checked.text);
+      CHECK(checked.exit_code == 0);
+    }
   }
 }
 

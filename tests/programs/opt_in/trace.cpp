@@ -13,10 +13,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -96,14 +99,37 @@ void send_over_pipe(thrum::wait_group& all) {
   });
 }
 
-/// A load of everything, from the moment where the main goroutine is alone until it is alone again.
-int under_load() {
+/// Records the load, from the moment where the main goroutine is alone until it is alone again.
+template <class Load>
+int recorded(Load load) {
   thrum::options options = thrum::options::from_environment();
   options.procs = 4;
-  return thrum::run(options, [] {
+  return thrum::run(options, [&] {
     thrum::trace::start(trace_path());
     const thrum::stats_snapshot before = thrum::stats();
     thrum::trace::mark("begin");
+    load();
+    // A goroutine counts as ended a moment after it says so.
+    while (thrum::stats().goroutines != 1) {
+      thrum::sleep_for(100us);
+    }
+    // Fewer processors, then as many idle as are not the main goroutine's.
+    thrum::runtime::current()->procs(2);
+    while (thrum::stats().idle_procs != 1) {
+      thrum::this_goroutine::yield();
+    }
+    thrum::trace::mark("end");
+    const thrum::stats_snapshot after = thrum::stats();
+    thrum::trace::snapshot(trace_path() + ".pftrace");
+    const thrum::trace::summary written = thrum::trace::stop();
+    print_totals(before, after);
+    return written.events > after.switches - before.switches && written.lost == 0 ? 0 : 1;
+  });
+}
+
+/// A load of everything.
+int under_load() {
+  return recorded([] {
     thrum::wait_group all;
     thrum::mutex mutex;
     talk_over_channels(all);
@@ -120,21 +146,50 @@ int under_load() {
     }
     thrum::blocking([&] { outside.join(); });
     all.wait();
-    while (thrum::stats().goroutines !=
-           1) {  // a goroutine counts as ended a moment after it says so
-      thrum::sleep_for(100us);
+  });
+}
+
+/// The handler of a connection: each line gets an answer that takes a while to compute.
+void answer(thrum::net::conn& client, thrum::net::server::session& session) {
+  char request[64];
+  while (session.wait_request()) {
+    std::error_code error;
+    const std::size_t n = client.read(std::span<char>(request), error);
+    if (error || n == 0) {
+      return;
     }
-    // Fewer processors, then as many idle as are not the main goroutine's.
-    thrum::runtime::current()->procs(2);
-    while (thrum::stats().idle_procs != 1) {
-      thrum::this_goroutine::yield();
+    const thrum::trace::region whole("answer");
+    unsigned sum = 0;
+    for (unsigned i = 0; i != 20'000; ++i) {
+      sum = sum * 31 + static_cast<unsigned char>(request[i % n]);
     }
-    thrum::trace::mark("end");
-    const thrum::stats_snapshot after = thrum::stats();
-    thrum::trace::snapshot(trace_path() + ".pftrace");
-    const thrum::trace::summary written = thrum::trace::stop();
-    print_totals(before, after);
-    return written.events > after.switches - before.switches && written.lost == 0 ? 0 : 1;
+    client.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n" +
+                 std::to_string(1'000'000'000U + sum % 1'000'000'000U));
+  }
+}
+
+/// A server with a goroutine for each connection, and its clients.
+int serves() {
+  return recorded([] {
+    auto listener = thrum::net::listener::listen("127.0.0.1:0");
+    const thrum::net::endpoint where = listener.local();
+    thrum::net::server server(std::move(listener));
+    thrum::wait_group all;
+    all.go([&] { server.serve(answer); });
+    thrum::wait_group clients;
+    for (int i = 0; i != 16; ++i) {
+      clients.go([&] {
+        thrum::net::conn to = thrum::net::dial(where);
+        char text[256];
+        for (int n = 0; n != 50; ++n) {
+          to.write(std::string_view("GET / HTTP/1.1\r\n\r\n"));
+          to.read(std::span<char>(text));
+        }
+      });
+    }
+    clients.wait();
+    server.stop();
+    all.wait();
   });
 }
 
@@ -282,6 +337,7 @@ int is_late() {
 }
 
 const programs::entry entries[] = {
+    {"serves", serves},
     {"works", works},
     {"works_and_exits", works_and_exits},
     {"works_and_records", works_and_records},
