@@ -3,7 +3,7 @@
 //
 // http_server: serves the files below a directory over HTTP/1.1, and /hello, a constant answer.
 //
-//   http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS]
+//   http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS] [--debug ADDR]
 //
 // GET and HEAD; connections are kept, requests may be pipelined. A directory stands for its
 // index.html. A path outside of DIR, by "..", by a symbolic link or encoded, gets the same 404 as a
@@ -19,9 +19,12 @@
 // exchange, which comes from a pool, and little on the stack. The answers to all requests that came
 // together go out in one write, the bodies of files by sendfile.
 //
+// --debug 127.0.0.1:6060 serves a page there that shows what the server's goroutines do.
+//
 // Try it with: http_server . & curl -i http://127.0.0.1:8080/README.md
 
 #include <thrum.hpp>
+#include <thrum/debug/serve.hpp>
 #include <thrum/sync/pool.hpp>
 
 #include "http/request_parser.hpp"
@@ -327,6 +330,10 @@ int serve_until_told(const server_arguments& given, const site& files) {
   if (error) {
     return given.cannot_listen(error);
   }
+  std::optional<thrum::debug::live_page> page;
+  if (!given.debug.empty()) {
+    page = thrum::debug::serve(given.debug);
+  }
   given.say_listening(listener.local());
   thrum::net::server server(std::move(listener), {.idle_grace = std::chrono::seconds(1)});
   const auto stops = thrum::spawn([&server, told = signals.chan()] {
@@ -352,7 +359,7 @@ int main(int count, char** values) {
   server_arguments given;
   given.listen = "127.0.0.1:8080";
   if (!given.parse(count, values, 1,
-                   "http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS]")) {
+                   "http_server DIR [--listen ADDR] [--procs N] [--idle SECONDS] [--debug ADDR]")) {
     return 2;
   }
   site files;

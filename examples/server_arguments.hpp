@@ -24,6 +24,7 @@ struct server_arguments {
   std::string program;
   std::vector<std::string> words;
   std::string listen;
+  std::string debug;   // where a page about the server is served; empty: nowhere
   unsigned procs = 0;  // 0: as the environment says
   std::chrono::seconds idle{60};
 
@@ -42,6 +43,9 @@ struct server_arguments {
       const bool is_number = error == std::errc() && end == value.data() + value.size();
       if (word == "--listen" && !value.empty()) {
         listen = value;
+      } else if (word == "--debug" && !value.empty() &&
+                 std::string_view(usage).find(word) != std::string_view::npos) {
+        debug = value;
       } else if (word == "--procs" && is_number && number != 0) {
         procs = number;
       } else if (word == "--idle" && is_number && number != 0) {

@@ -39,6 +39,7 @@ USES = {
     "thrum::co_spawn(r, [](thrum::chan<int> from) -> thrum::co_task<> { co_await thrum::async_recv(from); }(c)).join();",
     "debug/profile.hpp": "thrum::debug::goroutine_profile();",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
+    "debug/serve.hpp": "thrum::runtime r; static_cast<void>(thrum::debug::serve(r, \"127.0.0.1:0\"));",
     "trace.hpp": 'thrum::trace::mark("x"); thrum::trace::stop();',
     "errno.hpp": "errno = 0;",
     "fork_join.hpp": "thrum::fork_join([] { return 1; }, [] {});",
@@ -168,7 +169,7 @@ def main():
     public = [header for umbrella in ("thrum.hpp", "thrum/implementation.hpp")
               for header in re.findall(r"#include <thrum/(\S+)>", (INCLUDE / umbrella).read_text())]
     public = [header for header in public if not header.startswith("detail/")]
-    public += ["coroutine.hpp", "io_uring.hpp"]  # in neither
+    public += ["coroutine.hpp", "debug/serve.hpp", "io_uring.hpp"]  # in neither
     missing = sorted(set(public) ^ set(USES))
     for header in missing:
         print(f"FAIL  {header}: either thrum.hpp and implementation.hpp lack it or this file does")

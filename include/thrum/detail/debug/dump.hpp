@@ -136,9 +136,9 @@ class goroutine_list {
  public:
   static constexpr std::size_t piece = 128;
 
-  /// Allocates; not inside a section.
-  explicit goroutine_list(sched::runtime_scheduler& scheduler)
-      : scheduler_(scheduler), all_(find_alive(scheduler)), frames_(all_.size()) {}
+  /// All goroutines, or only the one with this id. Allocates; not inside a section.
+  explicit goroutine_list(sched::runtime_scheduler& scheduler, goroutine_id only = 0)
+      : scheduler_(scheduler), all_(find_alive(scheduler, only)), frames_(all_.size()) {}
 
   /// Blocks the thread for as long as the look takes.
   void look(world where) {
@@ -172,13 +172,13 @@ class goroutine_list {
     return (os::now() - scheduler.started_at) / 1'000'000;
   }
 
-  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler) {
+  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler, goroutine_id only) {
     std::vector<seen> found;
     const std::int64_t now = now_ms(scheduler);
     scheduler.pool->for_each([&](sched::goroutine& g) {
       seen each;
       each.g = &g;
-      if (describe_into(each.record, g, now)) {
+      if (describe_into(each.record, g, now) && (only == 0 || each.record.id == only)) {
         found.push_back(each);
       }
     });
