@@ -74,6 +74,7 @@ list(FILTER headers_alone EXCLUDE REGEX "put_macros_")  # two halves of one thin
 if(NOT TARGET thrum::tls)
   list(FILTER headers_alone EXCLUDE REGEX "/net/tls")
 endif()
+list(FILTER headers_alone EXCLUDE REGEX "/interop/")  # they need Asio; tests/unit/asio_test.cpp includes them
 add_library(thrum_each_header INTERFACE)
 target_sources(thrum_each_header INTERFACE FILE_SET HEADERS
   BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${headers_alone})

@@ -5,7 +5,7 @@
 
 All of them are compiled as one source file, each in a namespace of its own, since most of the time is that of
 the headers; each is run as a process of its own. A block whose first line is `// needs: NAME` is a source file of its
-own, compiled if pkg-config knows the library of that name (or the compiler OpenMP), and left out with a line if not.
+own, compiled if pkg-config knows the library of that name (or the compiler OpenMP or Asio), and left out with a line if not.
 A block whose first line is `// NAME.hpp` is a header, which the page's other blocks include by that name.
 
   CXX=g++ code_blocks.py
@@ -45,6 +45,9 @@ def as_function(where, line, body, number):
 
 COMPILE = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT / 'include'}"]
 
+# Which pkg-config does not know: options, and what compiles where it is installed.
+TRIED = {"openmp": (["-fopenmp"], ""), "asio": ([], "#include <asio/version.hpp>\n")}
+
 
 def compiles(text, program, options=()):
     return subprocess.run([*COMPILE, str(text), *options, "-o", str(program)]).returncode == 0
@@ -52,10 +55,11 @@ def compiles(text, program, options=()):
 
 def options_of(library):
     """What compiles and links a program with a library; None where that is not installed."""
-    if library == "openmp":
-        tried = subprocess.run([*COMPILE, "-fopenmp", "-x", "c++", "-", "-o", "/dev/null"], input="int main() {}", text=True,
+    if library in TRIED:
+        options, text = TRIED[library]
+        tried = subprocess.run([*COMPILE, *options, "-x", "c++", "-", "-o", "/dev/null"], input=text + "int main() {}", text=True,
                                capture_output=True)
-        return ["-fopenmp"] if tried.returncode == 0 else None
+        return options if tried.returncode == 0 else None
     try:
         asked = subprocess.run(["pkg-config", "--cflags", "--libs", library], capture_output=True, text=True)
     except FileNotFoundError:
