@@ -91,7 +91,7 @@ for path in sorted(include.rglob("*.hpp")):
 OFFERED = {"os": ("system_contract.hpp", ["chosen_system.hpp", "chosen_io.hpp", "chosen_threads.hpp"]),
            "arch": ("processor_contract.hpp", ["chosen_processor.hpp"])}
 # Not a port's: what the ABI of exceptions brings is the same for all.
-ANYWHERE = {"arch": {"read_counter", "has_steady_counter", "observe_exception", "entry_function", "exception_observer"}, "os": set()}
+ANYWHERE = {"arch": {"read_counter", "read_counter_in_order", "has_steady_counter", "observe_exception", "entry_function", "exception_observer"}, "os": set()}
 for port, (contract, chosen) in OFFERED.items():
     text = "".join((root / "tests/ports" / name).read_text() for name in chosen)
     offered = set(re.findall(r"\w+", re.sub(r"//.*", "", text))) | ANYWHERE[port]

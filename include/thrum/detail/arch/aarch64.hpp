@@ -57,6 +57,12 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
   return value;
 }
 
+/// Likewise, when all earlier instructions are done.
+THRUM_INLINE std::uint64_t read_counter_in_order() noexcept {
+  asm volatile("isb" : : : "memory");
+  return read_counter();
+}
+
 /// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 

@@ -57,6 +57,7 @@ constexpr bool has_shadow_stack() noexcept { return false; }
 constexpr bool has_steady_counter() noexcept { return false; }
 /// Not called.
 constexpr std::uint64_t read_counter() noexcept { return 0; }
+constexpr std::uint64_t read_counter_in_order() noexcept { return 0; }
 #endif
 
 /// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.

@@ -20,8 +20,8 @@
 //   return_on_stack: it leaves the address at the stack pointer.
 //   arch::has_shadow_stack(): whether the thread has one, which a switch does not exchange; arch.hpp
 //   says no where a processor's file does not say.
-//   arch::has_steady_counter(), read_counter(): whether there is a counter of time, for traces; arch.hpp says no
-//   where a processor's file does not say.
+//   arch::has_steady_counter(), read_counter(), read_counter_in_order(): whether there is a counter of time, for
+//   traces; arch.hpp says no where a processor's file does not say.
 //   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one

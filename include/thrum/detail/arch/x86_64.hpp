@@ -72,6 +72,13 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
   return std::uint64_t{high} << 32 | low;
 }
 
+/// Likewise, when all earlier instructions are done: the processor else reads the counter while it still waits
+/// for the line of memory of an exchange.
+THRUM_INLINE std::uint64_t read_counter_in_order() noexcept {
+  asm volatile("lfence" : : : "memory");
+  return read_counter();
+}
+
 /// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
 using frame_registers = registers_of_frame<17, 7>;
 

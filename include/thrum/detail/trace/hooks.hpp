@@ -137,8 +137,8 @@ THRUM_INLINE void end_wait(sched::machine& m, const sched::goroutine& g,
 }
 
 THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
-  const event e =
-      event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at));
+  event e = event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at));
+  e.time = the_recorder.now_in_order();
   add(&m, event::pack(e));
   end_wait(m, g, e.time);
 }
@@ -197,6 +197,7 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
                                               std::uint64_t value = 0,
                                               std::uint64_t other = 0) noexcept {
   event e = event_of(m, kind, m.g == nullptr ? 0 : m.g->id, other);
+  e.time = the_recorder.now_in_order();
   e.value = event::limited(value);
   add(&m, event::pack(e));
 }
@@ -207,7 +208,7 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
                                                 std::uint64_t goroutine,
                                                 std::uint64_t other) noexcept {
   event e;
-  e.time = the_recorder.now();
+  e.time = the_recorder.now_in_order();
   e.kind = kind;
   e.runtime = number_of(scheduler);
   e.p = p;
@@ -222,7 +223,7 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
                                                      std::uint64_t value) noexcept {
   sched::machine* const m = sched::current_m();
   event e;
-  e.time = the_recorder.now();
+  e.time = the_recorder.now_in_order();
   e.kind = kind;
   e.runtime = number_of(scheduler);
   e.p = m == nullptr || m->scheduler != &scheduler ? event::no_p : p_of(*m);

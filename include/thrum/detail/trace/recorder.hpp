@@ -68,6 +68,13 @@ class recorder {
     return by_counter_.get() ? arch::read_counter() : static_cast<std::uint64_t>(os::now());
   }
 
+  /// Likewise, behind what the thread has done: for an event that another thread's event has made possible
+  /// a few instructions ago.
+  std::uint64_t now_in_order() const noexcept {
+    return by_counter_.get() ? arch::read_counter_in_order()
+                             : static_cast<std::uint64_t>(os::now());
+  }
+
   /// Adds an event, or two that stand side by side. `owner` names the M.
   void add(writer& to, std::uint64_t owner, const raw_event& first,
            const raw_event* second = nullptr) noexcept {

@@ -3,8 +3,8 @@
 //
 // What the events tell: which goroutine ran when and where, why it stopped, and which goroutine made it ready.
 //
-// Events of different Ms are merged by their times. The clock is one for all processors, and a goroutine or a P goes
-// from one M to another by some hundred instructions, so an effect is never before its cause.
+// Events of different Ms are merged by their times. The clock is one for all processors, and an effect is never before
+// its cause: between them lie some hundred instructions, or the recorder reads the clock in order.
 //
 // A goroutine that runs while the recorder begins has no `runs`; its first slice begins with the record.
 #ifndef THRUM_DETAIL_TRACE_STORY_HPP
