@@ -91,7 +91,7 @@ TEST_CASE("schedtrace prints lines in Go's format at its period", "[once]") {
   CHECK(r.exit_code == 0);
   const std::string format =
       "SCHED ([0-9]+)ms: gomaxprocs=2 idleprocs=[0-2] threads=[0-9]+ spinningthreads=[0-9]+ "
-      "idlethreads=[0-9]+ runqueue=[0-9]+ \\[[0-9]+ [0-9]+\\]";
+      "idlethreads=[0-9]+ runqueue=[0-9]+ \\[[0-9]+ [0-9]+\\][ a-z=0-9/]*";
   std::istringstream lines(r.text);
   long last = -1;
   int n = 0;

@@ -8,11 +8,51 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI {
+
+/// Durations, counted by powers of two.
+struct latency_histogram {
+  /// counts[i]: of less than 2^i ns and no less than 2^(i - 1) ns. The last count has also longer ones.
+  std::array<std::uint64_t, sched::durations::buckets> counts{};
+
+  /// How many were counted.
+  std::uint64_t total() const noexcept {
+    std::uint64_t n = 0;
+    for (const std::uint64_t each : counts) {
+      n += each;
+    }
+    return n;
+  }
+
+  /// A time that at least this share of the durations was below, 0 to 1: a power of two. 0 if none was counted.
+  std::chrono::nanoseconds quantile(double share) const noexcept {
+    const auto wanted = static_cast<double>(total()) * share;
+    std::uint64_t n = 0;
+    for (std::size_t i = 0; i != counts.size(); ++i) {
+      n += counts[i];
+      if (n != 0 && static_cast<double>(n) >= wanted) {
+        return std::chrono::nanoseconds(std::int64_t{1} << i);
+      }
+    }
+    return {};
+  }
+};
+
+/// What goroutines have waited for, and how long, since the runtime began. Samples: a clock costs more than a
+/// switch.
+struct latencies {
+  latency_histogram ready;  ///< from ready to running, but for goroutines that run next anyway
+  latency_histogram poll;   ///< likewise, for goroutines that the poller has found: from its return
+  latency_histogram
+      slice;  ///< how long goroutines ran in a row; all slices that a preemption has ended
+  latency_histogram timer;  ///< how late timers fired: the earliest of those that fired together
+};
 
 /// The state of a runtime, collected while it runs. Each figure is exact at some moment of the
 /// collection; they are not of one instant.
@@ -44,9 +84,23 @@ struct stats_snapshot {
   std::uint64_t timers_fired = 0;        ///< timers that came due
   std::uint64_t polled_descriptors = 0;  ///< goroutines parked on descriptors
   std::size_t stack_bytes = 0;           ///< address space reserved for stacks, used or not
+  thrum::latencies latencies;            ///< how long goroutines wait to run, and run
 };
 
 namespace debug {
+
+/// Adds the samples of a processor.
+inline void add_latencies(latencies& to, const sched::latency_counts& from) noexcept {
+  const auto add = [](latency_histogram& all, const sched::durations& some) noexcept {
+    for (std::size_t i = 0; i != all.counts.size(); ++i) {
+      all.counts[i] += some.in(i);
+    }
+  };
+  add(to.ready, from.ready);
+  add(to.poll, from.poll);
+  add(to.slice, from.slice);
+  add(to.timer, from.timer);
+}
 
 stats_snapshot collect(sched::runtime_scheduler& scheduler);
 
@@ -93,6 +147,7 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
       s.timers += p.timers.armed();
     }
     s.timers_fired += p.counts.timers.get();
+    add_latencies(s.latencies, p.latencies);
   });
   scheduler.for_each_p([&](const sched::processor& p) { s.created += p.counts.created.get(); });
   s.created += scheduler.created_elsewhere();

@@ -29,6 +29,7 @@
 #define THRUM_DETAIL_SCHED_STACK_STACK_POOL_HPP
 #define THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
 #define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
+#define THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
 #define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
 
 #include "assertions.hpp"
@@ -364,6 +365,11 @@ inline bool attend(machine& m) noexcept {
   return m.p != nullptr;
 }
 void execute(machine& m, goroutine& g) noexcept;
+inline void time_wait(goroutine&) noexcept {}
+inline void time_wait_in_turn(runtime_scheduler&, goroutine&) noexcept {}
+template <class Sink>
+void time_last(Sink&) noexcept {}
+inline void count_lateness(machine&, std::int64_t) noexcept {}
 inline goroutine* take_forked(machine&) noexcept { return nullptr; }
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -23,6 +23,7 @@
 #define THRUM_DETAIL_SCHED_RUN_PARK_HPP
 #define THRUM_DETAIL_SCHED_RUN_YIELD_HPP
 #define THRUM_DETAIL_SCHED_RUN_END_HPP
+#define THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
 
 #include "assertions.hpp"
 
@@ -352,6 +353,7 @@ inline bool is_in_background(const goroutine&) noexcept { return false; }
 inline void show_priority(processor&, const goroutine&) noexcept {}
 inline void begin_slice(processor&) noexcept {}
 inline void end_slice(machine&) noexcept {}
+inline void count_cut_slice(machine&) noexcept {}
 inline void run_timers(machine&, processor&, bool&) noexcept {}
 inline machine& attend_running(machine& m) noexcept { return m; }
 /// Waits for a P behind all others.

@@ -12,6 +12,7 @@
 #ifndef THRUM_DETAIL_DEBUG_SCHEDTRACE_HPP
 #define THRUM_DETAIL_DEBUG_SCHEDTRACE_HPP
 
+#include <thrum/debug/stats.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/message.hpp>
@@ -57,6 +58,22 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
   if (const std::size_t n = scheduler.background.size(); n != 0) {
     line.append(" background=").append(n);  // not in Go's
   }
+}
+
+/// Not in Go's: half and 99 % of what was counted took less.
+inline void append_latencies(trace_line& line, sched::runtime_scheduler& scheduler) noexcept {
+  thrum::latencies all;
+  scheduler.for_each_p([&](const sched::processor& p) { add_latencies(all, p.latencies); });
+  const auto append = [&](std::string_view key, const latency_histogram& one) noexcept {
+    if (one.total() != 0) {
+      line.append(key).append(one.quantile(0.5).count() / 1000).append("/");
+      line.append(one.quantile(0.99).count() / 1000).append("us");
+    }
+  };
+  append(" ready=", all.ready);
+  append(" poll=", all.poll);
+  append(" slice=", all.slice);
+  append(" timer=", all.timer);
 }
 
 THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
@@ -110,7 +127,9 @@ inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) no
   for (unsigned i = 0; i < scheduler.procs(); ++i) {
     line.append(i == 0 ? "" : " ").append(scheduler.ps[i].queued());
   }
-  line.append("]\n");
+  line.append("]");
+  append_latencies(line, scheduler);
+  line.append("\n");
   base::write_error(line.view());
 }
 

@@ -104,7 +104,7 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
   event e;
   e.time = the_recorder.now();
   e.kind = event_kind::made;
-  g.ready_at = e.time;
+  g.recorded_ready_at = e.time;
   e.runtime = number_of(*g.scheduler);
   e.goroutine = g.id;
   if (m != nullptr) {
@@ -130,7 +130,7 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
 /// g runs from `now` on.
 THRUM_INLINE void end_wait(sched::machine& m, const sched::goroutine& g,
                            std::uint64_t now) noexcept {
-  const std::uint64_t since = std::exchange(g.ready_at, 0);
+  const std::uint64_t since = std::exchange(g.recorded_ready_at, 0);
   if (since != 0 && now > since && now - since > longest_wait.get()) [[unlikely]] {
     note_late(m);
   }
@@ -176,7 +176,7 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
   event e;
   e.time = the_recorder.now();
   e.kind = event_kind::readied;
-  g.ready_at = e.time;
+  g.recorded_ready_at = e.time;
   e.runtime = number_of(*g.scheduler);
   e.goroutine = g.id;
   if (m == nullptr || m->scheduler != g.scheduler) {

@@ -4,9 +4,16 @@
 #include <thrum/detail/sched/run/switch.hpp>
 
 #include <thrum/detail/sched/run/park.hpp>
+#include <thrum/testing/bubble.hpp>
 
 #include "support/lone_scheduler.hpp"
 #include "support/test.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace {
 
@@ -118,4 +125,81 @@ TEST_CASE(
   CHECK(take_next(m) == &in_ring);
   CHECK(take_next(m) == &second);
   CHECK(take_next(m) == nullptr);
+}
+
+IN_RUNTIME("one of 256 goroutines that are queued behind others is timed until it leaves",
+           support::with_procs(1)) {
+  const thrum::latencies before = thrum::stats().latencies;
+  for (int round = 0; round != 8; ++round) {
+    thrum::wait_group all;
+    for (int i = 0; i != 200; ++i) {
+      all.go([] {});
+    }
+    all.wait();
+  }
+  const thrum::latencies after = thrum::stats().latencies;
+  CHECK(after.ready.total() - before.ready.total() >= 4);
+  CHECK(after.slice.total() - before.slice.total() >= 4);
+}
+
+IN_RUNTIME("a goroutine that the poller finds is timed, now and then, until it runs") {
+  const std::uint64_t before = thrum::stats().latencies.poll.total();
+  thrum::io::pipe there;
+  thrum::io::pipe back;
+  auto answers = thrum::spawn([&] {
+    for (char c = 0; there.reader().read(std::span(&c, 1)) != 0;) {
+      back.writer().write(std::string_view(&c, 1));
+    }
+    back.writer().close();
+  });
+  char c = 'x';
+  for (int i = 0; i != 64; ++i) {
+    there.writer().write(std::string_view(&c, 1));
+    REQUIRE(back.reader().read(std::span(&c, 1)) == 1);
+  }
+  there.writer().close();
+  CHECK(back.reader().read(std::span(&c, 1)) == 0);
+  answers.join();
+  CHECK(thrum::stats().latencies.poll.total() != before);
+}
+
+IN_RUNTIME("a slice that a preemption ends is counted", support::with_procs(1)) {
+  const thrum::stats_snapshot before = thrum::stats();
+  std::atomic<bool> others_have_run{false};
+  thrum::go([&] { others_have_run = true; });
+  while (!others_have_run) {
+    thrum::this_goroutine::preemption_point();
+  }
+  const thrum::stats_snapshot after = thrum::stats();
+  CHECK(after.preemptions > before.preemptions);
+  CHECK(after.latencies.slice.total() > before.latencies.slice.total());
+}
+
+TEST_CASE("a goroutine that a thread outside of the runtime makes ready is timed, now and then") {
+  thrum::runtime runtime(support::with_procs(1));
+  for (int i = 0; i != 32; ++i) {
+    runtime.spawn([] {}).join();
+  }
+  CHECK(runtime.stats().latencies.ready.total() != 0);
+}
+
+TEST_CASE("no timer is late by a virtual clock") {
+  thrum::testing::bubble([] {
+    for (int i = 0; i != 3; ++i) {
+      thrum::sleep_for(std::chrono::seconds(1));
+    }
+    const thrum::latency_histogram late = thrum::stats().latencies.timer;
+    CHECK(late.total() >= 3);
+    CHECK(late.counts[0] == late.total());
+  });
+}
+
+TEST_CASE("a quantile of a histogram is the power of two above it") {
+  thrum::latency_histogram seen;
+  CHECK(seen.quantile(0.5).count() == 0);
+  seen.counts[3] = 98;
+  seen.counts[10] = 2;
+  CHECK(seen.quantile(0.5).count() == 8);
+  CHECK(seen.quantile(0.99).count() == 1024);
+  CHECK(seen.quantile(1).count() == 1024);
 }

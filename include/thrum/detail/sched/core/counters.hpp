@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Event counts of one P, written by the owner of the P and read by any thread.
+// Event counts and durations of one P, written by the owner of the P and read by any thread.
 #ifndef THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
 #define THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
 
@@ -9,6 +9,8 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -32,6 +34,33 @@ struct counters {
   counter steals;       // goroutines taken from other Ps
   counter preemptions;  // time slices that were cut
   counter timers;       // timers that fired
+};
+
+/// Counts of durations by powers of two.
+class durations {
+ public:
+  static constexpr std::size_t buckets = 40;
+
+  void add(std::int64_t ns) noexcept { counts_[bucket_of(ns)].add(); }
+  /// How many were below 2^i ns and not below 2^(i - 1); in the last bucket, also longer ones.
+  std::uint64_t in(std::size_t i) const noexcept { return counts_[i].get(); }
+
+ private:
+  static std::size_t bucket_of(std::int64_t ns) noexcept {
+    const auto i =
+        static_cast<std::size_t>(ns > 0 ? std::bit_width(static_cast<std::uint64_t>(ns)) : 0);
+    return i < buckets ? i : buckets - 1;
+  }
+
+  figure<std::uint64_t> counts_[buckets];
+};
+
+/// See run/latency.hpp.
+struct latency_counts {
+  durations ready;
+  durations poll;
+  durations slice;
+  durations timer;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched

@@ -79,6 +79,7 @@ enum g_flag : std::uint8_t {
   g_short_calls = 32,
   g_long_calls = 64,
   g_call_flags = g_short_calls | g_long_calls,
+  g_timed = 128,  // how long it waits to run, or runs, is counted: see run/latency.hpp
   /// Flags of a goroutine that stands in no P's queue when it is ready.
   g_outside_ring = g_on_host | g_background,
 };
@@ -185,8 +186,12 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
 #if THRUM_TRACE
   /// When it was made ready, by the recorder's clock. 0: unknown. Written by the thread that readies it, and
   /// by the M that runs it next.
-  mutable std::uint64_t ready_at = 0;
+  mutable std::uint64_t recorded_ready_at = 0;
 #endif
+
+  // -- owner; of one that g_timed says is timed --
+  std::int64_t ready_at = 0;  // since when it can run
+  bool is_polled = false;     // the poller has found it
 
   thrum::priority priority() const noexcept {
     return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;

@@ -61,6 +61,10 @@ struct alignas(base::cache_line_size) processor {
   /// Dead Gs of the default stack class.
   free_list<goroutine, traits::free_goroutines_per_p> free_gs;
   counters counts;
+  latency_counts latencies;
+  /// When the last timed goroutine began to run, and its number among the switches: see run/latency.hpp.
+  std::int64_t slice_from = 0;
+  std::uint64_t slice_of = 0;
 
   // -- the holder writes, the monitor reads --
   /// Goroutines scheduled; one that came through runnext inherits the slice and does not count.

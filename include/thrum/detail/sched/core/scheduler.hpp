@@ -242,6 +242,9 @@ class runtime_scheduler {
   /// Milliseconds since started_at, as of the monitor's last round.
   hint<std::uint32_t> coarse_ms{0};
   monitor_sleep monitor;
+  /// For samples of latencies; a count may be lost.
+  hint<std::uint32_t> readied_elsewhere{0};
+  hint<std::uint32_t> fruitful_polls{0};
   under_lock<bool> closing{false};
   endings ending;
   /// Ps taken back from system calls that lasted.

@@ -130,6 +130,9 @@ class run_queue {
   /// Takes everything: the ring in order, then runnext. For a P that retires.
   [[nodiscard]] base::intrusive_queue<T> drain() noexcept;
 
+  /// Whether the next entry goes to slot 0: once in as many as the ring has room for.
+  [[nodiscard]] bool begins_anew() const noexcept { return (tail_.get() & mask) == 0; }
+
   /// Entries in the ring: an upper bound, exact when no thief is at work.
   [[nodiscard]] std::uint32_t ring_size() const noexcept;
 

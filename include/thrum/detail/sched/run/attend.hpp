@@ -13,6 +13,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/take.hpp>
 #include <thrum/detail/sched/run/yield.hpp>
@@ -85,6 +86,9 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
     return m;
   }
   p.counts.preemptions.add();
+  if ((asked & attention_preempt) != 0) {
+    count_cut_slice(m);
+  }
   trace_detail::happens(m, trace_detail::event_kind::gives_way);
   return give_way(m);
 }

@@ -10,6 +10,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/switch.hpp>
 #include <thrum/detail/trace/hooks.hpp>
 
@@ -20,6 +21,9 @@ inline void execute(machine& m, goroutine& g) noexcept {
   wait_if_frozen(m);
   m.g = &g;
   g.status.set(g_status::running);
+  if ((g.flags & g_timed) != 0) [[unlikely]] {
+    end_timed_wait(m, g);
+  }
   m.p->counts.switches.add();
   trace_detail::runs(m, g);
   if constexpr (THRUM_EXCEPTIONS) {

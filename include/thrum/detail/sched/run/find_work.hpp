@@ -35,6 +35,7 @@
 #include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/run/attend.hpp>
 #include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/leave_poller.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/steal.hpp>
@@ -171,6 +172,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   if (!scheduler.closing.load(seq_cst)) {
     scheduler.poller.poll(delay, sink);
     trace_detail::polled(scheduler, sink.ready.size);
+    time_last(sink);
   }
   scheduler.poll.end_sleep(traits::now());
 

@@ -12,6 +12,7 @@
 #include <thrum/detail/sched/core/g.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 #include <thrum/detail/trace/hooks.hpp>
 
@@ -75,13 +76,12 @@ inline void inject(poll_sink& sink) noexcept {
 /// Polls once, without waiting. False: no goroutine waits for a descriptor, or another thread is in
 /// the poller already.
 inline bool poll_once(runtime_scheduler& scheduler, poll_sink& sink) noexcept {
-  return scheduler.poller.descriptors() != 0 &&
-         scheduler.poll.look(
-             [&] {
-               scheduler.poller.poll(0, sink);
-               trace_detail::polled(scheduler, sink.ready.size);
-             },
-             &traits::now);
+  const auto poll = [&] {
+    scheduler.poller.poll(0, sink);
+    trace_detail::polled(scheduler, sink.ready.size);
+    time_last(sink);
+  };
+  return scheduler.poller.descriptors() != 0 && scheduler.poll.look(poll, &traits::now);
 }
 
 /// For a P that always has something to run. Goroutines that have become ready go into its ring: so

@@ -20,6 +20,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/trace/hooks.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -75,6 +76,9 @@ THRUM_COLD inline void ready_outside_ring(goroutine& g) noexcept {
 
 /// Puts g at the tail of the ring and wakes an idle P that may take it.
 THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
+  if (m.p->queue.begins_anew()) [[unlikely]] {
+    time_wait(g);
+  }
   push_to_ring(m, g);
   if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
@@ -119,6 +123,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   g.status.set(g_status::runnable);
   // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.wakers.enter();
+  time_wait_in_turn(scheduler, g);
   scheduler.global.push_back(g);
   scheduler.wake_processor();
   scheduler.wakers.leave();

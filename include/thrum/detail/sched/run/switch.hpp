@@ -37,6 +37,7 @@
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/queue/lock_rank.hpp>
 #include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 #include <thrum/detail/sched/run/take.hpp>
 #include <thrum/detail/trace/hooks.hpp>
@@ -78,6 +79,21 @@ THRUM_INLINE void arrive(machine& m, base::stack_context& here) noexcept {
   THRUM_ASSERT(LR3, count_held_locks() == 0);
 }
 
+/// For leave(), if one of both goroutines is bound or timed. Returns `next`, or null: let g0 switch to it.
+THRUM_COLD inline goroutine* look_at_flags(machine& m, goroutine& g, goroutine& next) noexcept {
+  if ((g.flags & g_timed) != 0) {
+    end_timed_slice(m, g);
+  }
+  if (((next.flags | g.flags) & g_bound) != 0) {
+    m.pending = &next;  // one of the two needs another thread, which is g0's business
+    return nullptr;
+  }
+  if ((next.flags & g_timed) != 0) {
+    end_timed_wait(m, next);
+  }
+  return &next;
+}
+
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when a thread
 /// switches back: its M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
 THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit, void* argument,
@@ -95,9 +111,8 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
   }
   void* target;
   base::stack_context* context;
-  if (next != nullptr && ((next->flags | g.flags) & g_bound) != 0) [[unlikely]] {
-    m.pending = next;  // one of the two needs another thread, which is g0's business
-    next = nullptr;
+  if (next != nullptr && ((next->flags | g.flags) & (g_bound | g_timed)) != 0) [[unlikely]] {
+    next = look_at_flags(m, g, *next);
   }
   if (next != nullptr) {
     next->status.set(g_status::running);
@@ -108,6 +123,9 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
     target = next->sp.get();
     context = &next->context;
   } else {
+    if ((g.flags & g_timed) != 0) [[unlikely]] {
+      end_timed_slice(m, g);
+    }
     if constexpr (THRUM_EXCEPTIONS) {
       *m.exceptions = {};
     }

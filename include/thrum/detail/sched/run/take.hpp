@@ -15,6 +15,7 @@
 #include <thrum/detail/base/random.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 
 #include <bit>
@@ -231,6 +232,7 @@ inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   } while (next <= now && most > traits::timer_check_interval);  // those woke no goroutines
   m.p->counts.timers.add(n);
   if (n != 0) {
+    count_lateness(m, now - earliest);
     trace_detail::happens(m, trace_detail::event_kind::timers, n);
   }
   ran = ran || n != 0;

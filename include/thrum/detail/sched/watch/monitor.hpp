@@ -37,6 +37,7 @@
 #include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/life/process_exit.hpp>
 #include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/watch/deadlock.hpp>
 #include <thrum/detail/sched/watch/retake.hpp>
@@ -226,6 +227,7 @@ inline void monitor::look_at_poller(std::int64_t now) noexcept {
   poll_sink sink(scheduler_);
   scheduler_.poller.poll(0, sink);
   trace_detail::polled(scheduler_, sink.ready.size);
+  time_last(sink);
   inject(sink);
 }
 

@@ -52,6 +52,7 @@
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
 #include <thrum/detail/sched/run/background.hpp>
 #include <thrum/detail/sched/run/end.hpp>
+#include <thrum/detail/sched/run/latency.hpp>
 #include <thrum/detail/sched/run/syscall.hpp>
 
 #include <cstdint>
@@ -234,6 +235,7 @@ inline bool hand_over(machine& m) noexcept {
     return false;
   }
   m.p->counts.preemptions.add();
+  count_cut_slice(m);
   trace_detail::happens(m, trace_detail::event_kind::interrupted);
   // [p.attention <] acquire: as in attend. What else is asked stays asked.
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
