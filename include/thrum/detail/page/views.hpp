@@ -11,8 +11,8 @@
 #include <thrum/debug/stats.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/convert.hpp>
+#include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/debug/dump.hpp>
-#include <thrum/detail/debug/tally.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/page/http.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -184,6 +185,63 @@ inline void write_figures(json& to, const stats_snapshot& s) {
   to.end('}');
 }
 
+/// What many goroutines have in common.
+struct kind {
+  sched::g_status status = sched::g_status::idle;
+  sched::wait_reason reason = sched::wait_reason::none;
+  const void* place = nullptr;
+  std::uint64_t n = 0;
+
+  bool operator==(const kind& other) const noexcept {
+    return status == other.status && reason == other.reason && place == other.place;
+  }
+};
+
+struct kind_hash {
+  std::size_t operator()(const kind& of) const noexcept {
+    return std::hash<const void*>()(of.place) * 31 + static_cast<std::size_t>(of.status) * 64 +
+           static_cast<std::size_t>(of.reason);
+  }
+};
+
+/// debug::describe_into for a look at very many. False: it is not alive.
+THRUM_NO_TSAN inline bool look_briefly(kind& seen, const sched::goroutine& g) noexcept {
+  seen.status = g.status.peek();
+  if (seen.status == sched::g_status::idle || seen.status == sched::g_status::dead) {
+    return false;
+  }
+  seen.reason =
+      seen.status == sched::g_status::waiting ? g.reason.peek() : sched::wait_reason::none;
+  seen.place = debug::starting_call(g);
+  return true;
+}
+
+inline void sort_by_frequency(std::vector<kind>& kinds) {
+  std::sort(kinds.begin(), kinds.end(), [](const kind& a, const kind& b) {
+    return a.n != b.n           ? a.n > b.n
+           : a.place != b.place ? std::less<const void*>()(a.place, b.place)
+                                : std::pair(a.status, a.reason) < std::pair(b.status, b.reason);
+  });
+}
+
+/// How many goroutines share a state and a start, the most frequent first.
+inline std::vector<kind> count_kinds(sched::runtime_scheduler& scheduler) {
+  std::unordered_map<kind, std::uint64_t, kind_hash> counts;
+  scheduler.pool->for_each([&](sched::goroutine& g) {
+    kind seen;
+    if (look_briefly(seen, g)) {
+      ++counts[seen];
+    }
+  });
+  std::vector<kind> kinds;
+  for (const auto& [each, n] : counts) {
+    kinds.push_back(each);
+    kinds.back().n = n;
+  }
+  sort_by_frequency(kinds);
+  return kinds;
+}
+
 /// Figures, processors, and how many goroutines share a state and a start: the most frequent of each.
 inline std::string describe_state(sched::runtime_scheduler& scheduler, place_names& places) {
   constexpr std::size_t most_kinds = 40;
@@ -208,32 +266,29 @@ inline std::string describe_state(sched::runtime_scheduler& scheduler, place_nam
     }
     to.end('}');
   });
-  debug::tally kinds;
-  debug::tally states;
-  scheduler.pool->for_each([&](sched::goroutine& g) {
-    debug::goroutine_record record;
-    if (debug::describe_into(record, g, 0)) {
-      const std::uint32_t kind = static_cast<std::uint32_t>(record.status) << 8 |
-                                 static_cast<std::uint32_t>(record.reason);
-      kinds.add(record.started_at, kind);
-      states.add(nullptr, kind);
+  to.end(']');
+  const std::vector<kind> kinds = count_kinds(scheduler);
+  std::vector<kind> states;
+  for (const kind& each : kinds) {
+    const auto same = std::find_if(states.begin(), states.end(), [&](const kind& one) {
+      return one.status == each.status && one.reason == each.reason;
+    });
+    if (same == states.end()) {
+      states.push_back(each);
+    } else {
+      same->n += each.n;
     }
-  });
-  const auto write_kind = [&](const debug::tally::entry& each) {
-    to.begin('{').member("n", each.n);
-    to.member("state", state_of(static_cast<sched::g_status>(each.kind >> 8),
-                                static_cast<sched::wait_reason>(each.kind & 0xFF)));
-  };
-  to.end(']').key("states").begin('[');
-  for (const debug::tally::entry& each : states.by_frequency()) {
-    write_kind(each);
-    to.end('}');
   }
-  const std::vector<debug::tally::entry>& all = kinds.by_frequency();
-  to.end(']').member("kinds_in_all", all.size()).key("kinds").begin('[');
-  for (std::size_t i = 0; i != all.size() && i != most_kinds; ++i) {
-    write_kind(all[i]);
-    to.member("place", places.of(all[i].place)).end('}');
+  sort_by_frequency(states);
+  to.key("states").begin('[');
+  for (const kind& each : states) {
+    to.begin('{').member("n", each.n).member("state", state_of(each.status, each.reason)).end('}');
+  }
+  to.end(']').member("kinds_in_all", kinds.size()).key("kinds").begin('[');
+  for (std::size_t i = 0; i != kinds.size() && i != most_kinds; ++i) {
+    const kind& each = kinds[i];
+    to.begin('{').member("n", each.n).member("state", state_of(each.status, each.reason));
+    to.member("place", places.of(each.place)).end('}');
   }
   return to.end(']').end('}').take();
 }
@@ -297,17 +352,21 @@ inline std::string describe_rows(sched::runtime_scheduler& scheduler, place_name
   std::uint64_t matching = 0;
   const std::int64_t now_ms = (os::now() - scheduler.started_at) / 1'000'000;
   scheduler.pool->for_each([&](sched::goroutine& g) {
-    row each;
-    if (!debug::describe_into(each.g, g, now_ms)) {
+    kind seen;
+    if (!look_briefly(seen, g)) {
       return;
     }
     ++alive;
+    row each;
+    each.place = places.of(seen.place);
+    if ((!wanted.state.empty() && wanted.state != state_of(seen.status, seen.reason)) ||
+        (!wanted.place.empty() && wanted.place != each.place) ||
+        !debug::describe_into(each.g, g, now_ms)) {
+      return;
+    }
     each.g.name[sizeof each.g.name - 1] = '\0';
     each.state = state_of(each.g.status, each.g.reason);
-    each.place = places.of(each.g.started_at);
-    if ((!wanted.state.empty() && wanted.state != each.state) ||
-        (!wanted.place.empty() && wanted.place != each.place) ||
-        !(contains_word(each.g.name, wanted.text) || contains_word(each.place, wanted.text))) {
+    if (!(contains_word(each.g.name, wanted.text) || contains_word(each.place, wanted.text))) {
       return;
     }
     ++matching;
