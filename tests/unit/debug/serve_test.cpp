@@ -183,6 +183,9 @@ IN_RUNTIME(
   CHECK(page_says(one, "goroutine " + std::to_string(last) + " [chan receive, "));
   CHECK(page_says(one, "\"page row 4\""));
   CHECK_FALSE(page_says(one, "page row 3"));
+  CHECK(page_says(get_of_page(page, "/debug/pprof/goroutine?form=folded"), "page row 4"));
+  CHECK(page_says(get_of_page(page, "/debug/pprof/goroutine"),
+                  "Content-Type: application/octet-stream"));
   end.close();
   group.wait();
 }

@@ -78,13 +78,13 @@ pre { overflow: auto; max-height: 65vh; margin: 0 0 12px; font: 12px/1.5 ui-mono
   <h1>thrum</h1>
   <span id="said" role="status">connecting</span>
   <button class="key" id="pause">Pause</button>
-  <button class="key" id="trace" hidden>Trace the next second</button>
+  <button class="key" id="profile" title="for go tool pprof">Goroutine profile</button>
+  <button class="key" id="trace" title="for ui.perfetto.dev" hidden>Trace the next second</button>
 </header>
 <main>
   <section><div class="plots" id="plots"></div></section>
   <section class="half"><h2>Processors</h2><table id="processors"></table></section>
   <section class="half"><h2>What goroutines do</h2><table id="states"></table></section>
-  <section class="half" id="latencies" hidden><h2>Latencies</h2><table></table></section>
   <section><h2>Where they were started</h2><table id="kinds"></table></section>
   <section>
     <h2>Goroutines</h2>
@@ -321,19 +321,24 @@ at("lines").onclick = () => look(true);
 at("again").onclick = () => look(false);
 at("close").onclick = () => at("one").close();
 
-at("trace").onclick = async () => {
-  at("trace").disabled = true;
-  try {
-    const made = make("a");
-    made.href = URL.createObjectURL(await (await ask("/api/trace?seconds=1")).blob());
-    made.download = "trace.pftrace";
-    made.click();
-    URL.revokeObjectURL(made.href);
-  } catch (error) {
-    fail(error);
-  }
-  at("trace").disabled = false;
+// ---- files
+const save = (key, path, name) => {
+  key.onclick = async () => {
+    key.disabled = true;
+    try {
+      const made = make("a");
+      made.href = URL.createObjectURL(await (await ask(path)).blob());
+      made.download = name;
+      made.click();
+      URL.revokeObjectURL(made.href);
+    } catch (error) {
+      fail(error);
+    }
+    key.disabled = false;
+  };
 };
+save(at("profile"), "/debug/pprof/goroutine", "goroutines.pb");
+save(at("trace"), "/api/trace?seconds=1", "trace.pftrace");
 
 // ---- again and again; the longer an answer takes, the more rarely
 let paused = false;

@@ -10,6 +10,7 @@
 #define THRUM_DETAIL_PAGE_SITE_HPP
 
 #include <thrum/blocking.hpp>
+#include <thrum/debug/profile.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/debug/dump.hpp>
@@ -159,6 +160,13 @@ class site {
     }
     if (what.path == "/api/goroutine") {
       return describe_one(what.query);
+    }
+    if (what.path == "/debug/pprof/goroutine") {
+      const bool is_folded = parameter(what.query, "form") == "folded";
+      std::string profile = debug::goroutine_profile(is_folded ? debug::profile_form::folded
+                                                               : debug::profile_form::pprof);
+      return is_folded ? answer{.body = std::move(profile)}
+                       : answer{.type = "application/octet-stream", .body = std::move(profile)};
     }
     if (what.path == "/api/trace") {
       return record(what.query, stop);
