@@ -273,10 +273,10 @@ IN_RUNTIME("use_goroutine.until starts no operation after its end") {
 }
 
 TEST_CASE("use_goroutine: a stop of the runtime cancels operations and ends their goroutines") {
+  std::atomic<int> ended{0};
   on_a_thread other;
   thrum::runtime on;
   asio_context context(on);
-  std::atomic<int> ended{0};
   for (int i = 0; i != 20; ++i) {
     on.go([&, i] {
       struct at_end {
