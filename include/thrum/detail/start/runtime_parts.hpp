@@ -32,7 +32,7 @@
 #include <thrum/detail/trace/hooks.hpp>
 #include <thrum/runtime.hpp>
 #if THRUM_TRACE
-#include <thrum/detail/trace/trace_parts.hpp>
+#include <thrum/trace.hpp>  // IWYU pragma: keep: what the environment asks for
 #endif
 
 #include <algorithm>
