@@ -12,7 +12,7 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
             "thrum/detail/os/posix/thread_ref.hpp", "thrum/detail/os/posix/symbol.hpp", "thrum/detail/os/clock.hpp",
             "thrum/detail/os/memory.hpp", "thrum/detail/os/bsd/machine_state.hpp", "thrum/detail/os/bsd/processors.hpp",
             "thrum/detail/os/bsd/send_file.hpp", "thrum/detail/os/parts.hpp", "thrum/detail/base/stderr.hpp",
-            "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp",
+            "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp", "thrum/detail/os/cpu_timer.hpp",
             "thrum/detail/netpoll/netpoll.hpp",
             # They replace the C library's calls, in a program that asks for it.
             "thrum/interpose.hpp", "thrum/detail/interpose/ask.hpp", "thrum/detail/interpose/several.hpp",

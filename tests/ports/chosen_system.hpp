@@ -18,6 +18,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/message.hpp>
+#include <thrum/detail/os/cpu_timer.hpp>
 #include <thrum/detail/os/os.hpp>
 
 #include <atomic>
@@ -55,6 +56,12 @@ struct chosen_system : chosen_io, chosen_threads {
   THRUM_OFFERS_TYPE(backtrace, call_stack)
   THRUM_OFFERS(backtrace, collect_callers)
   THRUM_OFFERS(backtrace, machine_state)
+
+  THRUM_OFFERS_TYPE(cpu_timer, cpu_timer)
+  THRUM_OFFERS_TYPE(cpu_timer, cpu_timer_signal)
+  static std::uint64_t number_of(const os::thread_ref& thread) noexcept {
+    return os::number_of(thread);
+  }
 
   THRUM_OFFERS_TYPE(unwind_table, code_file)
   THRUM_OFFERS_TYPE(unwind_table, unwind_entry)
@@ -104,6 +111,7 @@ THRUM_REQUIRES(has_fault)
 THRUM_REQUIRES(has_symbol)
 THRUM_REQUIRES(has_source_lines)
 THRUM_REQUIRES(has_backtrace)
+THRUM_REQUIRES(has_cpu_timer)
 THRUM_REQUIRES(has_unwind_table)
 // clang-format on
 #undef THRUM_REQUIRES

@@ -349,6 +349,19 @@ concept has_backtrace = requires(typename System::call_stack& out, std::size_t s
   requires System::call_stack::capacity != 0;
 };
 
+/// cpu_timer: calls a function in the handler of a thread whenever the thread has computed for so long, for CPU profiles. Not on this
+/// system: `exists` is false. number_of names a thread to its timer.
+template <class System>
+concept has_cpu_timer =
+    requires(typename System::cpu_timer& timer, const typename System::thread_ref& thread,
+             void (*handler)(const typename System::cpu_timer_signal&) noexcept) {
+  requires std::same_as<decltype(System::cpu_timer::exists), const bool>;
+  { System::cpu_timer::install(handler) } noexcept -> std::same_as<bool>;
+  { timer.open(std::uint64_t{1}, std::uint32_t{1}, std::int64_t{1}) } noexcept -> std::same_as<bool>;
+  { timer.close() } noexcept -> std::same_as<void>;
+  { System::number_of(thread) } noexcept -> std::same_as<std::uint64_t>;
+};
+
 /// unwind_table: how the caller's registers are found at an address: call-frame information, in a
 /// reader that handlers may use. prepare_walks, once before. Nothing found: the walk ends there.
 template <class System>

@@ -5,9 +5,12 @@
 
 #include <thrum/debug/profile.hpp>
 
+#include "support/dumped.hpp"
 #include "support/folder.hpp"
 #include "support/program.hpp"
 #include "support/test.hpp"
+
+#include <csignal>
 
 namespace {
 
@@ -81,6 +84,46 @@ std::string line_with(const std::string& text, std::initializer_list<const char*
   return {};
 }
 
+[[gnu::noinline]] std::uint64_t compute_to_be_profiled(const std::atomic<bool>& ends) {
+  std::uint64_t n = 1;
+  // relaxed: nothing is done for it
+  while (!ends.load(std::memory_order_relaxed)) {
+    n = n * 6364136223846793005U + 1442695040888963407U;
+    asm volatile("" : "+r"(n));
+  }
+  return n;
+}
+
+/// Calls f() beside goroutines that compute: more than there are processors, so they are preempted.
+template <class F>
+void beside_computing(F f) {
+  support::with_runtime([&] {
+    std::atomic<bool> ends{false};
+    std::atomic<int> begun{0};
+    thrum::wait_group all;
+    for (int i = 0; i != 6; ++i) {
+      all.go([&ends, &begun] {
+        thrum::this_goroutine::name("burner");
+        ++begun;
+        CHECK(compute_to_be_profiled(ends) != 0);
+      });
+    }
+    REQUIRE(eventually([&] { return begun == 6; }));
+    f();
+    ends = true;
+    all.wait();
+  });
+}
+
+/// Whether CPU profiles can be made here.
+bool has_cpu_profile() {
+  const bool has = thrum::os::cpu_timer::exists && !support::emulated();
+  if (!has) {
+    WARN("there are no CPU timers here: no profile is made");
+  }
+  return has;
+}
+
 }  // namespace
 
 TEST_CASE("a goroutine profile counts goroutines by state, name, callers and start") {
@@ -141,4 +184,87 @@ TEST_CASE("a goroutine profile from outside of all runtimes has the goroutines o
   INFO(text);
   CHECK(!line_with(text, {"of the first;"}).empty());
   CHECK(!line_with(text, {"of the second;"}).empty());
+}
+
+TEST_CASE("the function that computed is in the CPU profile, with the goroutine's name and start") {
+  if (!has_cpu_profile()) {
+    return;
+  }
+  beside_computing([] {
+    std::string folded;
+    CHECK(eventually([&] {
+      folded = thrum::debug::cpu_profile(50ms, profile_form::folded);
+      return !line_with(folded, {"burner;", "compute_to_be_profiled("}).empty();
+    }));
+    INFO(folded);
+    if (!has_python()) {
+      return;
+    }
+    std::string text;
+    CHECK(eventually([&] {
+      text = read_by("python3 " THRUM_READ_PROFILE, thrum::debug::cpu_profile(50ms));
+      return !line_with(text, {"samples=", " cpu=", "0000 nanoseconds", "name=<burner>",
+                               "started=<", "compute_to_be_profiled("})
+                  .empty();
+    }));
+    INFO(text);
+    CHECK(text.find("default: cpu period: 10000000 ") == 0);
+  });
+}
+
+TEST_CASE("go tool pprof names the function that computed in a CPU profile") {
+  if (!has_cpu_profile() || support::run_line("go version").text.find("go version") != 0) {
+    return;
+  }
+  std::string top;
+  beside_computing([&] {
+    CHECK(eventually([&] {
+      top = read_by("go tool pprof -top", thrum::debug::cpu_profile(100ms));
+      return top.find("compute_to_be_profiled") != top.npos;
+    }));
+  });
+  INFO(top);
+  CHECK(top.find("Type: cpu") != top.npos);
+}
+
+TEST_CASE(
+    "a CPU profile leaves SIGPROF to the program, and dumps and goroutine profiles work beside "
+    "it") {
+#if defined(__linux__)
+  if (!has_cpu_profile()) {
+    return;
+  }
+  struct ::sigaction before {};
+  REQUIRE(::sigaction(SIGPROF, nullptr, &before) == 0);
+  beside_computing([&] {
+    thrum::debug::start_cpu_profile(1'000);
+    for (int i = 0; i != 5; ++i) {
+      const std::string dump = support::dumped([](std::FILE* to) { thrum::dump_goroutines(to); });
+      CHECK(dump.find("burner") != dump.npos);
+      CHECK(thrum::debug::goroutine_profile(profile_form::folded).find("burner") !=
+            std::string::npos);
+    }
+    struct ::sigaction meanwhile {};
+    CHECK(::sigaction(SIGPROF, nullptr, &meanwhile) == 0);
+    CHECK(meanwhile.sa_handler == before.sa_handler);
+    thrum::debug::stop_cpu_profile();
+  });
+#endif
+}
+
+TEST_CASE(
+    "CPU profiles are made one at a time, and where there are no CPU timers a sentence says so") {
+  if (!has_cpu_profile()) {
+    if (!thrum::os::cpu_timer::exists) {
+      CHECK(support::error_of([] { thrum::debug::start_cpu_profile(); }) ==
+            std::errc::not_supported);
+    }
+    return;
+  }
+  CHECK_THROWS_AS(thrum::debug::stop_cpu_profile(), thrum::usage_error);
+  CHECK_THROWS_AS(thrum::debug::start_cpu_profile(0), thrum::usage_error);
+  thrum::debug::start_cpu_profile();
+  CHECK_THROWS_AS(thrum::debug::start_cpu_profile(), thrum::usage_error);
+  thrum::debug::stop_cpu_profile();
+  CHECK_THROWS_AS(thrum::debug::stop_cpu_profile(), thrum::usage_error);
 }

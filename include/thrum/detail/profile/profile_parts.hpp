@@ -9,6 +9,8 @@
 #include <thrum/debug/profile.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/debug/dump.hpp>
+#include <thrum/detail/os/os.hpp>
+#include <thrum/detail/profile/cpu_sampler.hpp>
 #include <thrum/detail/profile/samples.hpp>
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/life/registry.hpp>
@@ -21,12 +23,6 @@
 namespace thrum { inline namespace THRUM_ABI {
 
 namespace profile_detail {
-
-inline std::uint64_t wall_clock_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
 
 /// Blocks the thread, while it asks for lines.
 inline std::string write(const samples& all, debug::profile_form form) {
@@ -75,6 +71,22 @@ inline std::string goroutine_profile(profile_form form) {
     sched::registry::for_each([&all](auto& scheduler) { count_goroutines(all, scheduler); });
   }
   return thrum::blocking([&] { return write(all, form); });
+}
+
+inline void start_cpu_profile(unsigned rate) { profile_detail::cpu_sampler::get().begin(rate); }
+
+inline std::string stop_cpu_profile(profile_form form) {
+  using namespace profile_detail;
+  return thrum::blocking([form] {
+    samples all = cpu_sampler::get().end();
+    return write(all, form);
+  });
+}
+
+inline std::string cpu_profile(std::chrono::nanoseconds duration, profile_form form) {
+  start_cpu_profile();
+  thrum::blocking([duration] { os::sleep_ns(duration.count()); });
+  return stop_cpu_profile(form);
 }
 
 }  // namespace debug

@@ -14,6 +14,7 @@
 #include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/os.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -64,6 +65,13 @@ enum class shown_frames : std::uint8_t {
   users,      // none, where the user has any
   innermost,  // those that the user has called
 };
+
+/// Since 1970.
+inline std::uint64_t wall_clock_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
 
 /// A profile before it is written.
 struct samples {

@@ -54,6 +54,9 @@ class thread_ref {
   /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept { tid_.set(0); }
 
+  /// The kernel's number of the thread; 0: there is none.
+  std::uint64_t number() const noexcept { return tid_.get(); }
+
   /// Whether it is the calling thread's. A system call; for handlers, too.
   bool is_calling_thread() const noexcept;
 
