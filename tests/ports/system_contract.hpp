@@ -357,7 +357,7 @@ concept has_cpu_timer =
              void (*handler)(const typename System::cpu_timer_signal&) noexcept) {
   requires std::same_as<decltype(System::cpu_timer::exists), const bool>;
   { System::cpu_timer::install(handler) } noexcept -> std::same_as<bool>;
-  { timer.open(std::uint64_t{1}, std::uint32_t{1}, std::int64_t{1}) } noexcept -> std::same_as<bool>;
+  { timer.open(std::uint64_t{1}, std::uint32_t{1}, std::int64_t{1}, std::int64_t{1}) } noexcept -> std::same_as<bool>;
   { timer.close() } noexcept -> std::same_as<void>;
   { System::number_of(thread) } noexcept -> std::same_as<std::uint64_t>;
 };

@@ -11,6 +11,7 @@
 #include "support/test.hpp"
 
 #include <csignal>
+#include <ctime>
 
 namespace {
 
@@ -115,6 +116,14 @@ void beside_computing(F f) {
   });
 }
 
+/// A profile of so much of the process's CPU time that a thread has computed for more than a period.
+std::string profile_a_while(profile_form form) {
+  thrum::debug::start_cpu_profile();
+  const std::clock_t begin = std::clock();
+  CHECK(eventually([&] { return std::clock() - begin > CLOCKS_PER_SEC / 5; }));
+  return thrum::debug::stop_cpu_profile(form);
+}
+
 /// Whether CPU profiles can be made here.
 bool has_cpu_profile() {
   const bool has = thrum::os::cpu_timer::exists && !support::emulated();
@@ -190,40 +199,33 @@ TEST_CASE("the function that computed is in the CPU profile, with the goroutine'
   if (!has_cpu_profile()) {
     return;
   }
-  beside_computing([] {
-    std::string folded;
-    CHECK(eventually([&] {
-      folded = thrum::debug::cpu_profile(50ms, profile_form::folded);
-      return !line_with(folded, {"burner;", "compute_to_be_profiled("}).empty();
-    }));
-    INFO(folded);
-    if (!has_python()) {
-      return;
-    }
-    std::string text;
-    CHECK(eventually([&] {
-      text = read_by("python3 " THRUM_READ_PROFILE, thrum::debug::cpu_profile(50ms));
-      return !line_with(text, {"samples=", " cpu=", "0000 nanoseconds", "name=<burner>",
-                               "started=<", "compute_to_be_profiled("})
-                  .empty();
-    }));
+  std::string folded;
+  std::string profile;
+  beside_computing([&] {
+    folded = profile_a_while(profile_form::folded);
+    profile = profile_a_while(profile_form::pprof);
+  });
+  INFO(folded);
+  CHECK(!line_with(folded, {"burner;", "compute_to_be_profiled("}).empty());
+  if (has_python()) {
+    const std::string text = read_by("python3 " THRUM_READ_PROFILE, profile);
     INFO(text);
     CHECK(text.find("default: cpu period: 10000000 ") == 0);
-  });
+    CHECK(!line_with(text, {"samples=", " cpu=", "0000 nanoseconds", "name=<burner>", "started=<",
+                            "compute_to_be_profiled("})
+               .empty());
+  }
 }
 
 TEST_CASE("go tool pprof names the function that computed in a CPU profile") {
   if (!has_cpu_profile() || support::run_line("go version").text.find("go version") != 0) {
     return;
   }
-  std::string top;
-  beside_computing([&] {
-    CHECK(eventually([&] {
-      top = read_by("go tool pprof -top", thrum::debug::cpu_profile(100ms));
-      return top.find("compute_to_be_profiled") != top.npos;
-    }));
-  });
+  std::string profile;
+  beside_computing([&] { profile = profile_a_while(profile_form::pprof); });
+  const std::string top = read_by("go tool pprof -top", profile);
   INFO(top);
+  CHECK(top.find("compute_to_be_profiled") != top.npos);
   CHECK(top.find("Type: cpu") != top.npos);
 }
 
@@ -266,5 +268,6 @@ TEST_CASE(
   thrum::debug::start_cpu_profile();
   CHECK_THROWS_AS(thrum::debug::start_cpu_profile(), thrum::usage_error);
   thrum::debug::stop_cpu_profile();
+  thrum::debug::cpu_profile(1ms);
   CHECK_THROWS_AS(thrum::debug::stop_cpu_profile(), thrum::usage_error);
 }

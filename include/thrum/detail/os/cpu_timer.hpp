@@ -25,7 +25,9 @@ struct cpu_timer_signal {
 
 struct cpu_timer {
   static constexpr bool exists = false;
-  static bool open(std::uint64_t, std::uint32_t, std::int64_t) noexcept { return false; }
+  static bool open(std::uint64_t, std::uint32_t, std::int64_t, std::int64_t) noexcept {
+    return false;
+  }
   static void close() noexcept {}
   static bool install(void (*)(const cpu_timer_signal&) noexcept) noexcept { return false; }
 };

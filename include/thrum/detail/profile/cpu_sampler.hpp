@@ -27,6 +27,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/base/random.hpp>
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/cpu_timer.hpp>
@@ -201,7 +202,9 @@ class cpu_sampler {
     sampled_thread& each = *all_[free].load(relaxed);  // relaxed: this thread has written it
     const std::uint32_t key = free | ++each.opened * most_threads;
     each.key.store(key, release);  // [cp.key >] release: the ring is empty
-    if (each.timer.open(number, key, period_ns_)) {
+    // The first sample comes somewhere in the first period: a short profile has its share of samples, too.
+    const std::int64_t first_ns = 1 + random_.below(static_cast<std::uint32_t>(period_ns_));
+    if (each.timer.open(number, key, first_ns, period_ns_)) {
       each.number = number;
       each.is_alive = true;
     } else {
@@ -302,6 +305,7 @@ class cpu_sampler {
   /// A handler comes to them without a guard of a static local.
   static inline constinit std::atomic<sampled_thread*> all_[most_threads]{};
 
+  base::random random_{static_cast<std::uint64_t>(os::now())};
   unsigned used_ = 0;  // rings that were made
   std::int64_t period_ns_ = 0;
   std::int64_t began_at_ = 0;

@@ -14,6 +14,7 @@
 #include <thrum/detail/profile/samples.hpp>
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/life/registry.hpp>
+#include <thrum/runtime.hpp>  // IWYU pragma: keep: what a call of blocking() needs
 
 #include <chrono>
 #include <cstdint>

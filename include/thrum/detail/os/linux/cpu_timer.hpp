@@ -45,9 +45,10 @@ class cpu_timer {
   cpu_timer(const cpu_timer&) = delete;
   cpu_timer& operator=(const cpu_timer&) = delete;
 
-  /// Has `handler` called in that thread of this process whenever it has computed for so long. False: the system
+  /// Has `handler` called in that thread of this process when it has computed for `first_ns`, more than 0, and then after each period. False: the system
   /// refuses it, or the thread has ended. install() comes first.
-  bool open(std::uint64_t thread, std::uint32_t value, std::int64_t period_ns) noexcept {
+  bool open(std::uint64_t thread, std::uint32_t value, std::int64_t first_ns,
+            std::int64_t period_ns) noexcept {
     struct {  // sigevent, in which not each C library names the thread
       union {
         std::uint32_t number;
@@ -66,9 +67,10 @@ class cpu_timer {
     if (::syscall(SYS_timer_create, clock, &event, &id_) != 0) {
       return false;
     }
-    const long seconds = base::convert<long>(period_ns / 1'000'000'000);
-    const long rest = base::convert<long>(period_ns % 1'000'000'000);
-    const long times[4] = {seconds, rest, seconds, rest};  // the period, and the first time
+    constexpr std::int64_t second = 1'000'000'000;
+    const long times[4] = {
+        base::convert<long>(period_ns / second), base::convert<long>(period_ns % second),
+        base::convert<long>(first_ns / second), base::convert<long>(first_ns % second)};
 #if defined(SYS_timer_settime)
     constexpr long set_time = SYS_timer_settime;
 #else
