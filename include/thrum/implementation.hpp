@@ -26,6 +26,7 @@
 #include <thrum/io/file_watch.hpp>
 #include <thrum/io/pseudo_terminal.hpp>
 #include <thrum/io/temporary.hpp>
+#include <thrum/labels.hpp>
 #include <thrum/sync/pool.hpp>
 #include <thrum/sync/recursive_mutex.hpp>
 #include <thrum/sync/singleflight.hpp>

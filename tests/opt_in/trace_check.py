@@ -127,6 +127,10 @@ def sum_of(prefix):
 
 
 figures = sorted((e for e in events if e["ph"] == "C" and e["ts"] <= end), key=lambda e: e["ts"])
+wrong = {e["args"]["labels"] for e in on_ps if "labels" in e["args"]} - {"path=/, a label that is longer=than one event"}
+if wrong:
+    errors.append(f"nothing has these labels: {wrong}")
+
 found = {
     "created": len(made),
     "finished": sum(e["args"]["ended by"] == "ended" for e in on_ps),
@@ -138,6 +142,7 @@ found = {
     "procs": next((e["args"]["n"] for e in reversed(figures) if e["name"] == "processors"), 0),
     "idle": next((e["args"]["n"] for e in reversed(figures) if e["name"] == "idle processors"), 0),
     "polled": sum_of("polled: "),
+    "labelled": int(any("labels" in e["args"] for e in on_ps)),
 }
 by_poller = sum(e["name"] == "ready" and e["args"]["how"] == "poller" for e in inside)
 if found["polled"] != by_poller:

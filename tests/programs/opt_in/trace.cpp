@@ -6,6 +6,7 @@
 #include "programs/programs.hpp"
 
 #include <thrum.hpp>
+#include <thrum/labels.hpp>
 #include <thrum/trace.hpp>
 
 #include <chrono>
@@ -159,6 +160,7 @@ void answer(thrum::net::conn& client, thrum::net::server::session& session) {
       return;
     }
     const thrum::trace::region whole("answer");
+    const thrum::label_scope labels({{"path", "/"}, {"a label that is longer", "than one event"}});
     unsigned sum = 0;
     for (unsigned i = 0; i != 20'000; ++i) {
       sum = sum * 31 + static_cast<unsigned char>(request[i % n]);
@@ -190,6 +192,7 @@ int serves() {
     clients.wait();
     server.stop();
     all.wait();
+    std::printf("labelled 1\n");
   });
 }
 

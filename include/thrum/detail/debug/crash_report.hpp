@@ -23,6 +23,7 @@
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/freeze/frame_walk.hpp>
+#include <thrum/detail/sched/run/inherit_labels.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -56,6 +57,9 @@ class crash_report {
     text_.append(g.id);
     if (g.name[0] != '\0') {
       text_.append(" [").append(std::string_view(g.name)).append("]");
+    }
+    if (g.labels != nullptr) {
+      text_.append(" {").append(g.labels->text.substr(0, longest_name)).append("}");
     }
     write();
     write_callers(g);

@@ -16,6 +16,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/freeze/freeze.hpp>
 #include <thrum/detail/sched/freeze/freeze_holder.hpp>
+#include <thrum/detail/sched/run/inherit_labels.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,8 @@ struct goroutine_record {
   const void* started_at = nullptr;
   bool is_locked = false;  // to its thread
   const void* const* frames = nullptr;
-  std::size_t size = 0;  // of frames
+  std::size_t size = 0;                 // of frames
+  sched::label_list* labels = nullptr;  // held by the list that it is in
 };
 
 constexpr std::string_view describe(sched::g_status status) noexcept {
@@ -140,7 +142,17 @@ class goroutine_list {
   explicit goroutine_list(sched::runtime_scheduler& scheduler, goroutine_id only = 0)
       : scheduler_(scheduler), all_(find_alive(scheduler, only)), frames_(all_.size()) {}
 
-  /// Blocks the thread for as long as the look takes.
+  ~goroutine_list() {
+    for (const seen& each : all_) {
+      if (each.record.labels != nullptr) {
+        each.record.labels->let_go();
+      }
+    }
+  }
+  goroutine_list(const goroutine_list&) = delete;
+  goroutine_list& operator=(const goroutine_list&) = delete;
+
+  /// Blocks the thread for as long as the look takes. Once.
   void look(world where) {
     if (where == world::stopped) {
       look_in_pieces();
@@ -243,6 +255,10 @@ class goroutine_list {
     const bool is_parked = record.status == sched::g_status::waiting ||
                            record.status == sched::g_status::runnable ||
                            record.status == sched::g_status::preempted;
+    if (may_walk && each.g->labels != nullptr) {
+      record.labels = each.g->labels;
+      record.labels->hold();
+    }
     if (may_walk && is_parked) {
       os::call_stack callers;
       collect_parked(*each.g, callers);
@@ -276,6 +292,9 @@ inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) 
   text.append(g.is_locked ? ", locked to thread]" : "]");
   if (g.name[0] != '\0') {
     text.append(" \"").append(g.name).append("\"");
+  }
+  if (g.labels != nullptr) {
+    text.append(" {").append(g.labels->text).append("}");
   }
   text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
   if (g.size == 0 && g.status == sched::g_status::running) {

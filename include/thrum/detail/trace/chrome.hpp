@@ -9,7 +9,7 @@
 #define THRUM_DETAIL_TRACE_CHROME_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/trace/labels.hpp>
+#include <thrum/detail/trace/goroutine_names.hpp>
 #include <thrum/detail/trace/story.hpp>
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
 
 class chrome_writer {
  public:
-  chrome_writer(const story& told, labels& names, const time_scale& scale)
+  chrome_writer(const story& told, goroutine_names& names, const time_scale& scale)
       : told_(told), names_(names), scale_(scale) {}
 
   std::string write() {
@@ -121,6 +121,10 @@ class chrome_writer {
     if (each.object != 0) {
       text_ += ",\"object\":" + std::to_string(each.object);
     }
+    if (each.labels != 0) {
+      text_ += ",\"labels\":";
+      append_quoted(told_.labels[each.labels]);
+    }
     text_ += ",\"started in\":";
     append_quoted(names_.place_of({each.runtime, each.goroutine}));
     if (each.flow != 0) {
@@ -172,7 +176,7 @@ class chrome_writer {
   }
 
   const story& told_;
-  labels& names_;
+  goroutine_names& names_;
   const time_scale& scale_;
   std::string text_;
   bool is_first_ = true;

@@ -14,7 +14,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
 enum class event_kind : std::uint8_t {
   none,
   made,  // word 3: where; value: its maker if that is a goroutine of the runtime
-  named,  // follows `made` or `ended`, which it belongs to: words 1 to 3 hold the name behind the kind
+  // Follow `made`, `ended` or `labelled`, which they belong to: words 1 to 3 hold 23 letters behind the kind.
+  named,
   parked,  // detail: wait_reason; value: what it waits on, hashed; word 3: the goroutine that runs next, 0: g0
   yielded,       // word 3: the goroutine that runs next, 0: g0
   ended,         // word 3: where it was started
@@ -35,6 +36,7 @@ enum class event_kind : std::uint8_t {
   region_began,  // likewise
   region_ended,  // likewise
   procs,         // value: how many there are now
+  labelled,      // followed by its labels as `named`; none: it has none
   idle_began,    // the P has no work, and no M
   idle_ended,    // an M has the P again, or it is out of service
 };

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #if THRUM_TRACE
 #include <thrum/detail/sched/core/current.hpp>
@@ -23,7 +24,6 @@
 #include <thrum/detail/trace/event.hpp>
 #include <thrum/detail/trace/recorder.hpp>
 
-#include <string_view>
 #include <utility>
 #endif
 
@@ -56,14 +56,26 @@ inline std::uint32_t p_of(const sched::machine& m) noexcept {
   return m.p == nullptr ? event::no_p : m.p->id;
 }
 
-inline void add(sched::machine* m, const raw_event& first,
-                const raw_event* second = nullptr) noexcept {
+inline void add(sched::machine* m, const raw_event& first, const raw_event* rest = nullptr,
+                std::uint32_t more = 0) noexcept {
   if (m != nullptr) {
-    the_recorder.add(m->trace, owner_of(*m), first, second);
+    the_recorder.add(m->trace, owner_of(*m), first, rest, more);
     return;
   }
   sched::scoped guard(of_threads.lock);
-  the_recorder.add(of_threads.to, 0, first, second);
+  the_recorder.add(of_threads.to, 0, first, rest, more);
+}
+
+/// The first letters of a text, as one event.
+inline raw_event name_event(std::uint64_t time, std::string_view text) noexcept {
+  raw_event name{};
+  name.word[0] = time;
+  name.word[1] = static_cast<std::uint64_t>(event_kind::named);
+  for (std::size_t i = 0; i != name_room && i != text.size() && text[i] != '\0'; ++i) {
+    const auto byte = std::uint64_t{static_cast<unsigned char>(text[i])};
+    name.word[1 + (i + 1) / 8] |= byte << (i + 1) % 8 * 8;
+  }
+  return name;
 }
 
 /// An event of an M, with its time, runtime and P.
@@ -86,17 +98,10 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
     add(m, event::pack(e));
     return;
   }
-  raw_event name{};
-  name.word[0] = e.time;
-  name.word[1] = static_cast<std::uint64_t>(event_kind::named);
-  constexpr std::size_t room = sched::goroutine::name_capacity - 1;
-  static_assert(room == name_room);
-  for (std::size_t i = 0; i != room && g.name[i] != '\0'; ++i) {
-    const auto byte = std::uint64_t{static_cast<unsigned char>(g.name[i])};
-    name.word[1 + (i + 1) / 8] |= byte << (i + 1) % 8 * 8;
-  }
+  static_assert(sched::goroutine::name_capacity - 1 == name_room);
+  const raw_event name = name_event(e.time, std::string_view(g.name, name_room));
   const raw_event first = event::pack(e);
-  add(m, first, &name);
+  add(m, first, &name, 1);
 }
 
 [[gnu::cold]] THRUM_NOINLINE inline void note_made(sched::machine* m,
@@ -231,6 +236,27 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
   add(m, event::pack(e));
 }
 
+/// The labels of g are another text, of which the first letters are recorded.
+[[gnu::cold]] THRUM_NOINLINE inline void note_labels(sched::machine* m, const sched::goroutine& g,
+                                                     std::string_view text) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = event_kind::labelled;
+  e.runtime = number_of(*g.scheduler);
+  e.goroutine = g.id;
+  if (m != nullptr) {
+    e.p = p_of(*m);
+  }
+  constexpr std::uint32_t most = 5;
+  raw_event pieces[most];
+  std::uint32_t n = 0;
+  for (; n != most && !text.empty(); ++n) {
+    pieces[n] = name_event(e.time, text);
+    text.remove_prefix(text.size() < name_room ? text.size() : name_room);
+  }
+  add(m, event::pack(e), pieces, n);
+}
+
 /// `m` makes g, which will be ready in a moment. Null: a thread without an M does.
 THRUM_INLINE void made(sched::machine* m, const sched::goroutine& g) noexcept {
   if (the_recorder.is_on()) [[unlikely]] {
@@ -290,6 +316,13 @@ THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_ki
     note_p(scheduler, kind, p, goroutine, other);
   }
 }
+/// g has these labels from now on. Null: a thread without an M is the caller.
+THRUM_INLINE void labelled(sched::machine* m, const sched::goroutine& g,
+                           std::string_view text) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_labels(m, g, text);
+  }
+}
 /// A poll has made so many goroutines ready.
 THRUM_INLINE void polled(const sched::runtime_scheduler& scheduler, std::size_t n) noexcept {
   if (the_recorder.is_on() && n != 0) [[unlikely]] {
@@ -345,6 +378,7 @@ THRUM_INLINE void happens(sched::machine&, event_kind, std::uint64_t = 0,
                           std::uint64_t = 0) noexcept {}
 THRUM_INLINE void happens_to(const sched::runtime_scheduler&, event_kind, std::uint32_t,
                              std::uint64_t = 0, std::uint64_t = 0) noexcept {}
+THRUM_INLINE void labelled(sched::machine*, const sched::goroutine&, std::string_view) noexcept {}
 THRUM_INLINE void polled(const sched::runtime_scheduler&, std::size_t) noexcept {}
 THRUM_INLINE void procs_changed(const sched::runtime_scheduler&, unsigned) noexcept {}
 THRUM_INLINE void idle_began(const sched::runtime_scheduler&, const sched::processor&) noexcept {}

@@ -11,7 +11,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/protobuf.hpp>
-#include <thrum/detail/trace/labels.hpp>
+#include <thrum/detail/trace/goroutine_names.hpp>
 #include <thrum/detail/trace/story.hpp>
 
 #include <cstddef>
@@ -27,7 +27,7 @@ using base::message_writer;
 
 class perfetto_writer {
  public:
-  perfetto_writer(const story& told, labels& names, const time_scale& scale)
+  perfetto_writer(const story& told, goroutine_names& names, const time_scale& scale)
       : told_(told), names_(names), scale_(scale) {}
 
   std::string write() {
@@ -171,6 +171,9 @@ class perfetto_writer {
     if (each.object != 0) {
       annotate(to, "object", each.object);
     }
+    if (each.labels != 0) {
+      annotate(to, "labels", told_.labels[each.labels]);
+    }
     annotate(to, "started in", names_.place_of({each.runtime, each.goroutine}));
     if (each.flow != 0) {
       const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
@@ -208,7 +211,7 @@ class perfetto_writer {
   }
 
   const story& told_;
-  labels& names_;
+  goroutine_names& names_;
   const time_scale& scale_;
   std::string out_;
   std::set<std::uint64_t> known_;

@@ -75,10 +75,10 @@ class recorder {
                              : static_cast<std::uint64_t>(os::now());
   }
 
-  /// Adds an event, or two that stand side by side. `owner` names the M.
-  void add(writer& to, std::uint64_t owner, const raw_event& first,
-           const raw_event* second = nullptr) noexcept {
-    const std::uint32_t wanted = second == nullptr ? 1 : 2;
+  /// Adds an event, and `more` that stand beside it. `owner` names the M.
+  void add(writer& to, std::uint64_t owner, const raw_event& first, const raw_event* rest = nullptr,
+           std::uint32_t more = 0) noexcept {
+    const std::uint32_t wanted = 1 + more;
     if (to.at == nullptr || to.used + wanted > chunk::capacity) [[unlikely]] {
       if (!next_chunk(to, owner)) {
         lost_.add(wanted);
@@ -86,8 +86,8 @@ class recorder {
       }
     }
     to.at->put(to.used++, first);
-    if (second != nullptr) {
-      to.at->put(to.used++, *second);
+    for (std::uint32_t i = 0; i != more; ++i) {
+      to.at->put(to.used++, rest[i]);
     }
   }
 

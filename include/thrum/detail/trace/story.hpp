@@ -53,6 +53,7 @@ struct slice {
   std::string_view ended_by;  // a wait reason, or what the scheduler did
   std::uint32_t object = 0;   // what it waits on, hashed; 0: nothing
   std::uint64_t flow = 0;     // numbers the event that made it ready; 0: unknown
+  std::uint32_t labels = 0;   // index in story::labels
   bool from_call = false;     // it comes back from blocking(), or as a thread that had lost its P
 };
 
@@ -102,6 +103,7 @@ struct story {
   std::vector<instant> instants;
   std::vector<sample> samples;
   std::vector<region_of_user> regions;
+  std::vector<std::string> labels = {""};
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t events = 0;
@@ -187,7 +189,7 @@ class story_teller {
           entries_.push_back({e, each.seen.owner, {}});
           may_be_named = true;
         } else if (may_be_named) {
-          entries_.back().name = name_in(raw);
+          entries_.back().name += name_in(raw);
         }
       }
     }
@@ -226,6 +228,9 @@ class story_teller {
     m.now.m = m_number(owner);
     m.now.goroutine = goroutine;
     m.now.begin = e.time;
+    if (const auto labels = labels_.find({e.runtime, goroutine}); labels != labels_.end()) {
+      m.now.labels = labels->second;
+    }
     const auto found = ready_.find({e.runtime, goroutine});
     if (found != ready_.end()) {
       told_.wakeups[found->second].has_run = true;
@@ -292,6 +297,15 @@ class story_teller {
     }
   }
 
+  std::uint32_t index_of_labels(const std::string& text) {
+    const auto [found, is_new] =
+        indices_.emplace(text, static_cast<std::uint32_t>(told_.labels.size()));
+    if (is_new) {
+      told_.labels.push_back(text);
+    }
+    return found->second;
+  }
+
   void tell_idle(const entry& each, const char* text) {
     const event& e = each.e;
     tell_instant(each, text);
@@ -334,6 +348,7 @@ class story_teller {
           told_.goroutines[g].name = each.name;
         }
         leave(each, "ended", 0);
+        labels_.erase(g);
         count(e, "goroutines", alive_[e.runtime], -1);
         break;
       case event_kind::runs: open(m, e, each.owner, e.goroutine); break;
@@ -392,6 +407,16 @@ class story_teller {
       case event_kind::procs:
         told_.samples.push_back({e.time, e.runtime, "processors", e.value});
         break;
+      case event_kind::labelled:
+        if (each.name.empty()) {
+          labels_.erase(g);
+          break;
+        }
+        labels_[g] = index_of_labels(each.name);
+        if (m.runs && m.now.goroutine == e.goroutine && m.now.runtime == e.runtime) {
+          m.now.labels = labels_[g];
+        }
+        break;
       case event_kind::idle_began:
         if (idle_[e.runtime].insert(e.p).second) {
           tell_idle(each, "idle");
@@ -414,6 +439,8 @@ class story_teller {
   std::map<std::uint8_t, std::int64_t> alive_;
   std::map<std::uint8_t, std::int64_t> threads_;
   std::map<std::uint8_t, std::set<std::uint32_t>> idle_;
+  std::map<global_id, std::uint32_t> labels_;
+  std::map<std::string, std::uint32_t> indices_;  // of story::labels
 };
 
 }}}  // namespace thrum::THRUM_ABI::trace_detail

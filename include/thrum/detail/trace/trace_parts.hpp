@@ -18,8 +18,8 @@
 #include <thrum/detail/sched/life/registry.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
 #include <thrum/detail/trace/chrome.hpp>
+#include <thrum/detail/trace/goroutine_names.hpp>
 #include <thrum/detail/trace/hooks.hpp>
-#include <thrum/detail/trace/labels.hpp>
 #include <thrum/detail/trace/perfetto.hpp>
 #include <thrum/detail/trace/recorder.hpp>
 #include <thrum/detail/trace/story.hpp>
@@ -106,7 +106,7 @@ inline trace::summary write_story(const std::string& path, record& of, std::erro
   sched::registry::for_each(
       [&](sched::runtime_scheduler& scheduler) { add_living(teller, scheduler); });
   const story told = teller.tell();
-  labels names(told);
+  goroutine_names names(told);
   error =
       write_file(path, path.ends_with(".json") ? chrome_writer(told, names, of.scale).write()
                                                : perfetto_writer(told, names, of.scale).write());

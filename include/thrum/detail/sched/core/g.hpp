@@ -41,6 +41,7 @@ class stack_pool;
 class stop_relay;
 struct forker;
 struct goroutine;
+struct label_list;
 struct machine;
 struct wait_point;
 
@@ -160,6 +161,9 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   // -- owner: the goroutine itself --
   /// What may end its waits besides: see run/stop_relay.hpp.
   stop_relay* stop = nullptr;
+
+  /// What it works for, which it holds: see run/inherit_labels.hpp. The goroutine that starts it writes it, too.
+  label_list* labels = nullptr;
 
   // -- the owner of a dead G: see free_list.hpp --
   base::intrusive_queue<goroutine> chunk_rest;

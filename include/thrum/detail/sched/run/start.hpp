@@ -18,6 +18,7 @@
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/host/host.hpp>
+#include <thrum/detail/sched/run/inherit_labels.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
 #include <thrum/detail/sched/run/switch.hpp>
 #include <thrum/detail/trace/hooks.hpp>
@@ -186,6 +187,9 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
 THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
                          std::uint8_t flags = 0) noexcept {
   prepare_launch(scheduler, g, flags);
+  if (has_labels.get()) [[unlikely]] {
+    inherit_labels(g);
+  }
   trace_detail::made(m, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
@@ -202,6 +206,7 @@ THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& schedule
   prepare_launch(scheduler, g);
   g.bound = &where.m;
   g.flags = g_bound | g_on_host;
+  inherit_labels(g);
   trace_detail::made(m, g);
   if (m != nullptr) {
     m->p->counts.created.add();

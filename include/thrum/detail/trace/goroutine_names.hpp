@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What both kinds of files need besides the story: names for goroutines, and nanoseconds for the counter's units.
-#ifndef THRUM_DETAIL_TRACE_LABELS_HPP
-#define THRUM_DETAIL_TRACE_LABELS_HPP
+#ifndef THRUM_DETAIL_TRACE_GOROUTINE_NAMES_HPP
+#define THRUM_DETAIL_TRACE_GOROUTINE_NAMES_HPP
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/os.hpp>
@@ -35,10 +35,10 @@ struct time_scale {
   }
 };
 
-class labels {
+class goroutine_names {
  public:
   /// Asks for source lines, for some seconds at most.
-  explicit labels(const story& told) : told_(told) {
+  explicit goroutine_names(const story& told) : told_(told) {
     std::vector<const void*> places;
     for (const auto& [id, facts] : told.goroutines) {
       if (facts.started_at != nullptr && places_.emplace(facts.started_at, std::string()).second) {
