@@ -183,13 +183,8 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
       arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g));
 }
 
-/// Lets a G with a task run, which is set as for prepare_launch.
-THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
-                         std::uint8_t flags = 0) noexcept {
-  prepare_launch(scheduler, g, flags);
-  if (has_labels.get()) [[unlikely]] {
-    inherit_labels(g);
-  }
+/// Lets a G run that is ready for it.
+THRUM_INLINE void launch_prepared(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
   trace_detail::made(m, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
@@ -198,6 +193,25 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
     scheduler.count_created_elsewhere();
     ready_elsewhere(g);
   }
+}
+
+/// launch() in a program with labels: a function of its own, so that launch() keeps nothing for it.
+THRUM_COLD inline void launch_labelled(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                                       std::uint8_t flags) noexcept {
+  prepare_launch(scheduler, g, flags);
+  inherit_labels(g);
+  launch_prepared(scheduler, m, g);
+}
+
+/// Lets a G with a task run, which is set as for prepare_launch.
+THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                         std::uint8_t flags = 0) noexcept {
+  if (has_labels.get()) [[unlikely]] {
+    launch_labelled(scheduler, m, g, flags);
+    return;
+  }
+  prepare_launch(scheduler, g, flags);
+  launch_prepared(scheduler, m, g);
 }
 
 /// Lets a G with a task run on the host's thread `where` only.
