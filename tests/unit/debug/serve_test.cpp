@@ -52,6 +52,7 @@ IN_RUNTIME("the live page is a text without outside resources, and its figures a
   CHECK(page_says(state, "\r\nContent-Type: application/json\r\n"));
   CHECK(page_says(state, "\"procs\":" + std::to_string(thrum::runtime::current()->procs()) + ","));
   CHECK(page_says(state, "{\"id\":0,\"status\":"));
+  CHECK(page_says(state, "\"latencies\":{\"ready\":["));
   CHECK(page_says(get_of_page(page, "/api/goroutines"), "\"name\":\"debug::serve\""));
 }
 

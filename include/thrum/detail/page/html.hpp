@@ -38,11 +38,12 @@ header { display: flex; flex-wrap: wrap; gap: 8px 20px; align-items: center; pad
   background: var(--card); border-bottom: 1px solid var(--line); position: sticky; top: 0; z-index: 1; }
 h1 { font-size: 18px; margin: 0; }
 h2 { font-size: 14px; margin: 0 0 10px; }
-#said { color: var(--dim); flex: 1; }
+#said { color: var(--dim); flex: 1 1 280px; }
 #said.bad { color: var(--bad); }
 main { display: grid; gap: 14px; padding: 14px 20px 40px; grid-template-columns: repeat(12, 1fr); }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 14px;
   grid-column: span 12; min-width: 0; }
+@media (max-width: 800px) { section { overflow-x: auto; } table { min-width: 640px; } }
 @media (min-width: 900px) { .half { grid-column: span 6; } }
 .plots { display: grid; gap: 14px; grid-template-columns: repeat(auto-fill, minmax(200px, 1fr)); }
 .plot b { float: right; font-variant-numeric: tabular-nums; }
@@ -61,6 +62,8 @@ th button { all: unset; cursor: pointer; }
 th button:focus-visible { outline: 2px solid var(--accent); }
 .bar { display: inline-block; height: 8px; border-radius: 4px; background: var(--accent); vertical-align: 1px;
   min-width: 2px; max-width: 100%; }
+.columns { display: block; width: 100%; height: 20px; background: var(--back); }
+.columns rect { fill: var(--accent); }
 .empty { color: var(--dim); }
 button.key, select, input { font: inherit; color: var(--text); background: var(--back);
   border: 1px solid var(--line); border-radius: 6px; padding: 4px 10px; }
@@ -79,12 +82,14 @@ pre { overflow: auto; max-height: 65vh; margin: 0 0 12px; font: 12px/1.5 ui-mono
   <span id="said" role="status">connecting</span>
   <button class="key" id="pause">Pause</button>
   <button class="key" id="profile" title="for go tool pprof">Goroutine profile</button>
+  <button class="key" id="cpu" title="for go tool pprof">CPU profile of 5 s</button>
   <button class="key" id="trace" title="for ui.perfetto.dev" hidden>Trace the next second</button>
 </header>
 <main>
   <section><div class="plots" id="plots"></div></section>
   <section class="half"><h2>Processors</h2><table id="processors"></table></section>
   <section class="half"><h2>What goroutines do</h2><table id="states"></table></section>
+  <section><h2>How long, in the last minute (samples)</h2><table id="latencies"></table></section>
   <section><h2>Where they were started</h2><table id="kinds"></table></section>
   <section>
     <h2>Goroutines</h2>
@@ -225,6 +230,55 @@ const plot = (each, value) => {
   each.figure.textContent = each.shown(value);
 };
 
+// ---- latencies: counts by powers of two of ns; what came since a minute ago
+const minute = [];
+const kinds = {ready: "from ready to running", poll: "from the poller to running",
+  slice: "run in a row", timer: "timer late by"};
+const span = ns => ns < 1e3 ? ns + " ns" : ns < 1e6 ? (ns / 1e3).toFixed(0) + " us"
+  : ns < 1e9 ? (ns / 1e6).toFixed(0) + " ms" : (ns / 1e9).toFixed(0) + " s";
+const columns = counts => {
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  drawn.setAttribute("viewBox", `0 0 ${counts.length} 20`);
+  drawn.setAttribute("preserveAspectRatio", "none");
+  drawn.setAttribute("class", "columns");
+  const most = Math.max(1, ...counts);
+  counts.forEach((n, i) => {
+    if (!n) return;
+    const one = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const high = Math.max(1, 20 * n / most);
+    for (const [name, value] of [["x", i + .1], ["y", 20 - high], ["width", .8], ["height", high]])
+      one.setAttribute(name, value);
+    const words = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    words.textContent = `${number(n)} below ${span(2 ** i)}`;
+    one.append(words);
+    drawn.append(one);
+  });
+  return drawn;
+};
+const showLatencies = latest => {
+  minute.push(latest);
+  if (minute.length > 61) minute.shift();
+  const before = minute.length > 1 ? minute[0] : null;
+  const rows = Object.keys(kinds).map(name => {
+    const counts = latest[name].map((n, i) => n - (before ? before[name][i] : 0));
+    const total = counts.reduce((a, b) => a + b, 0);
+    const below = share => {
+      let n = 0;
+      const i = counts.findIndex(c => (n += c) >= share * total && n > 0);
+      return i < 0 ? "" : span(2 ** i);
+    };
+    return {title: kinds[name], total, half: below(.5), most: below(.99), all: below(1), counts};
+  });
+  table(at("latencies"), [
+    ["", "24%", r => r.title],
+    ["samples", "12%", r => number(r.total), "n"],
+    ["half below", "12%", r => r.half, "n"],
+    ["99 % below", "12%", r => r.most, "n"],
+    ["all below", "12%", r => r.all, "n"],
+    ["1 ns to 9 min", "28%", r => columns(r.counts)],
+  ], rows);
+};
+
 // ---- the whole
 let last = null;
 const showState = async () => {
@@ -232,6 +286,7 @@ const showState = async () => {
   const s = state.stats;
   const seconds = last ? Math.max(.001, (state.now_ms - last.now_ms) / 1e3) : 1;
   for (const each of plots) plot(each, each.value(s, last && last.stats, seconds));
+  showLatencies(state.latencies);
   last = state;
   at("trace").hidden = !state.traces;
   const queued = Math.max(...state.processors.map(p => p.queued), 1);
@@ -338,6 +393,7 @@ const save = (key, path, name) => {
   };
 };
 save(at("profile"), "/debug/pprof/goroutine", "goroutines.pb");
+save(at("cpu"), "/debug/pprof/profile?seconds=5", "cpu.pb");
 save(at("trace"), "/api/trace?seconds=1", "trace.pftrace");
 
 // ---- again and again; the longer an answer takes, the more rarely

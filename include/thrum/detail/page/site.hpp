@@ -162,14 +162,14 @@ class site {
       return describe_one(what.query);
     }
     if (what.path == "/debug/pprof/goroutine") {
-      const bool is_folded = parameter(what.query, "form") == "folded";
-      std::string profile = debug::goroutine_profile(is_folded ? debug::profile_form::folded
-                                                               : debug::profile_form::pprof);
-      return is_folded ? answer{.body = std::move(profile)}
-                       : answer{.type = "application/octet-stream", .body = std::move(profile)};
+      const debug::profile_form form = form_of(what.query);
+      return as_profile(debug::goroutine_profile(form), form);
+    }
+    if (what.path == "/debug/pprof/profile") {
+      return sample_cpu(what.query, stop);
     }
     if (what.path == "/api/trace") {
-      return record(what.query, stop);
+      return record_trace(what.query, stop);
     }
     return plain(404, "debug::serve: there is nothing at this path; begin at /");
   }
@@ -197,33 +197,85 @@ class site {
                         : answer{.body = std::move(text)};
   }
 
-  /// What the scheduler does in the seconds that follow, for ui.perfetto.dev.
-  answer record(std::string_view query, const std::stop_token& stop) {
-#if THRUM_TRACE && THRUM_EXCEPTIONS
+  /// Calls f() at the end of a scope, also where an exception leaves it.
+  template <class F>
+  class at_end {
+   public:
+    explicit at_end(F f) : f_(std::move(f)) {}
+    at_end(const at_end&) = delete;
+    at_end& operator=(const at_end&) = delete;
+    ~at_end() { f_(); }
+
+   private:
+    F f_;
+  };
+
+  /// What f() records. One record is made at a time.
+  template <class F>
+  answer recorded(F f) {
     if (is_recording_.exchange(true)) {  // seq_cst: two requests are rare
-      return plain(503, "debug::serve: another trace is being made; try again");
+      return plain(503, "debug::serve: another record is being made; try again");
     }
-    answer result;
+    const at_end recording([this] { is_recording_.store(false); });  // seq_cst: likewise
+#if THRUM_EXCEPTIONS
     try {
+      return f();
+    } catch (const std::exception& failed) {
+      return plain(500, std::string("debug::serve: this cannot be recorded: ") + failed.what());
+    }
+#else
+    return f();
+#endif
+  }
+
+  /// Where threads compute in the seconds that follow, for go tool pprof.
+  answer sample_cpu(std::string_view query, const std::stop_token& stop) {
+    constexpr std::uint64_t usual = 30;  // go tool pprof's
+    const std::chrono::seconds time(number_parameter(query, "seconds", usual, 300));
+    const debug::profile_form form = form_of(query);
+    return recorded([&]() -> answer {
+      std::string profile;
+      debug::start_cpu_profile();
+      {
+        const at_end sampling([&] { profile = debug::stop_cpu_profile(form); });
+        static_cast<void>(sleep_for(time, stop));
+      }
+      return as_profile(std::move(profile), form);
+    });
+  }
+
+  static debug::profile_form form_of(std::string_view query) {
+    return parameter(query, "form") == "folded" ? debug::profile_form::folded
+                                                : debug::profile_form::pprof;
+  }
+  static answer as_profile(std::string profile, debug::profile_form form) {
+    return form == debug::profile_form::folded
+               ? answer{.body = std::move(profile)}
+               : answer{.type = "application/octet-stream", .body = std::move(profile)};
+  }
+
+  /// What the scheduler does in the seconds that follow, for ui.perfetto.dev.
+  answer record_trace(std::string_view query, const std::stop_token& stop) {
+#if THRUM_TRACE
+    const std::chrono::seconds time(number_parameter(query, "seconds", 1, 60));
+    return recorded([&]() -> answer {
       const bool was_on = trace::is_on();
       if (!was_on) {
         trace::start();
       }
-      sleep_for(std::chrono::seconds(number_parameter(query, "seconds", 1, 60)), stop);
+      const at_end recording([was_on] {
+        if (!was_on) {
+          trace::stop();
+        }
+      });
+      static_cast<void>(sleep_for(time, stop));
       const io::temporary_directory folder = io::temporary_directory::make();
       const std::string path = folder.path() + "/trace.pftrace";
       trace::snapshot(path);
-      if (!was_on) {
-        trace::stop();
-      }
-      result = {.type = "application/octet-stream",
-                .body = io::read_file(path),
-                .file_name = "trace.pftrace"};
-    } catch (const std::exception& failed) {
-      result = plain(500, std::string("debug::serve: the trace cannot be made: ") + failed.what());
-    }
-    is_recording_.store(false);  // seq_cst: likewise
-    return result;
+      return {.type = "application/octet-stream",
+              .body = io::read_file(path),
+              .file_name = "trace.pftrace"};
+    });
 #else
     static_cast<void>(query);
     static_cast<void>(stop);
@@ -237,9 +289,7 @@ class site {
   const std::vector<std::string> hosts_;
   std::mutex places_mutex_;
   place_names places_;
-#if THRUM_TRACE
   std::atomic<bool> is_recording_{false};
-#endif
   join_handle<void> serving_;
   net::server server_;  // the last one: its destructor waits for all that uses the others
 };

@@ -182,6 +182,18 @@ inline void write_figures(json& to, const stats_snapshot& s) {
   to.member("retakes", s.retakes).member("stopped_without_p", s.stopped_without_p);
   to.member("timers", s.timers).member("timers_fired", s.timers_fired);
   to.member("polled_descriptors", s.polled_descriptors).member("stack_bytes", s.stack_bytes);
+  to.end('}').key("latencies").begin('{');
+  const auto write = [&](std::string_view name, const latency_histogram& one) {
+    to.key(name).begin('[');
+    for (const std::uint64_t each : one.counts) {
+      to.value(each);
+    }
+    to.end(']');
+  };
+  write("ready", s.latencies.ready);
+  write("poll", s.latencies.poll);
+  write("slice", s.latencies.slice);
+  write("timer", s.latencies.timer);
   to.end('}');
 }
 
