@@ -27,11 +27,11 @@
 #include <thrum/net/listener.hpp>
 #include <thrum/net/server.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/sync/mutex.hpp>
 #include <thrum/this_goroutine.hpp>
 #include <thrum/time.hpp>
 #include <thrum/trace.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -204,7 +204,7 @@ class site {
     explicit at_end(F f) : f_(std::move(f)) {}
     at_end(const at_end&) = delete;
     at_end& operator=(const at_end&) = delete;
-    ~at_end() { f_(); }
+    ~at_end() noexcept(false) { f_(); }
 
    private:
     F f_;
@@ -213,10 +213,10 @@ class site {
   /// What f() records. One record is made at a time.
   template <class F>
   answer recorded(F f) {
-    if (is_recording_.exchange(true)) {  // seq_cst: two requests are rare
+    const std::unique_lock alone(recording_, std::try_to_lock);
+    if (!alone) {
       return plain(503, "debug::serve: another record is being made; try again");
     }
-    const at_end recording([this] { is_recording_.store(false); });  // seq_cst: likewise
 #if THRUM_EXCEPTIONS
     try {
       return f();
@@ -289,7 +289,7 @@ class site {
   const std::vector<std::string> hosts_;
   std::mutex places_mutex_;
   place_names places_;
-  std::atomic<bool> is_recording_{false};
+  mutex recording_;
   join_handle<void> serving_;
   net::server server_;  // the last one: its destructor waits for all that uses the others
 };
