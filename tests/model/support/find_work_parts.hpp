@@ -156,6 +156,7 @@ class one_place_queue {
     return g == nullptr && with_runnext ? take_runnext() : g;
   }
   bool empty() const { return ring_.load(acquire) == nullptr && peek_runnext() == nullptr; }
+  bool begins_anew() const { return false; }
   std::uint32_t ring_size() const { return 0; }
   batch drain() {
     batch all;
