@@ -28,6 +28,7 @@
 #define THRUM_DETAIL_SCHED_THREAD_THREAD_RESERVE_HPP
 #define THRUM_DETAIL_SCHED_RUN_ATTEND_HPP
 #define THRUM_DETAIL_SCHED_RUN_EXECUTE_HPP
+#define THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
 #define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
 
 #include <thrum/detail/base/cache_line.hpp>
@@ -220,6 +221,11 @@ inline bool attend(machine& m) noexcept {
   return true;
 }
 inline void execute(machine& m, goroutine& g) noexcept;
+inline void time_wait(goroutine&) noexcept {}
+inline void time_wait_in_turn(runtime_scheduler&, goroutine&) noexcept {}
+template <class Sink>
+void time_last(Sink&) noexcept {}
+inline void count_lateness(machine&, std::int64_t) noexcept {}
 inline goroutine* take_forked(machine&) noexcept { return nullptr; }
 
 }}}  // namespace thrum::THRUM_ABI::sched
