@@ -359,6 +359,8 @@ concept has_cpu_timer =
   { System::cpu_timer::install(handler) } noexcept -> std::same_as<bool>;
   { timer.open(std::uint64_t{1}, std::uint32_t{1}, std::int64_t{1}, std::int64_t{1}) } noexcept -> std::same_as<bool>;
   { timer.close() } noexcept -> std::same_as<void>;
+  { System::cpu_timer::outer_context(nullptr, std::uintptr_t{1}) } noexcept
+      -> std::same_as<const void*>;
   { System::number_of(thread) } noexcept -> std::same_as<std::uint64_t>;
 };
 

@@ -29,6 +29,7 @@ struct cpu_timer {
     return false;
   }
   static void close() noexcept {}
+  static const void* outer_context(const void*, std::uintptr_t) noexcept { return nullptr; }
   static bool install(void (*)(const cpu_timer_signal&) noexcept) noexcept { return false; }
 };
 

@@ -112,6 +112,7 @@ class cpu_sampler {
     if (!os::cpu_timer::install(&handle)) {
       error = ENOTSUP;
     } else {
+      look();                       // the thread may have to wait for a CPU
       ends_.store(false, relaxed);  // relaxed: the start of the thread orders it
       error = os::start_detached_thread(
           [](void* self) -> void* {
@@ -123,6 +124,7 @@ class cpu_sampler {
           this);
     }
     if (error != 0) {
+      close_all();
       is_on_.store(false, release);  // [cp.on >] release: nothing has begun
       base::throw_system(std::error_code(error, std::generic_category()),
                          error == ENOTSUP
@@ -153,27 +155,38 @@ class cpu_sampler {
     const os::passive_thread_scope makes_nothing_runnable;
     os::set_thread_name("thrum/profile");
     while (!ends_.load(relaxed)) {  // relaxed: it looks again soon
-      for (unsigned i = 0; i != used_; ++i) {
-        all_[i].load(relaxed)->is_alive = false;  // relaxed: this thread has written it
-      }
-      sched::registry::for_each([this](sched::runtime_scheduler& scheduler) {
-        const unsigned made = scheduler.ms.made();
-        for (unsigned i = 0; i < made; ++i) {
-          keep(os::number_of(scheduler.ms[i].self));
-        }
-      });
-      for (unsigned i = 0; i != used_; ++i) {
-        sampled_thread& each = *all_[i].load(relaxed);  // relaxed: this thread has written it
-        if (each.number != 0 && !each.is_alive) {
-          close(each);
-        }
-        collect(each);
-      }
+      look();
       os::sleep_ns(10'000'000);
     }
+    close_all();
+  }
+
+  void close_all() {
     for (unsigned i = 0; i != used_; ++i) {
-      sampled_thread& each = *all_[i].load(relaxed);  // relaxed: this thread has written it
+      sampled_thread& each =
+          *all_[i].load(relaxed);  // relaxed: a sampler has written it, one at a time
       close(each);
+      collect(each);
+    }
+  }
+
+  /// Gives each new thread a timer, and collects samples.
+  void look() {
+    for (unsigned i = 0; i != used_; ++i) {
+      all_[i].load(relaxed)->is_alive = false;  // relaxed: a sampler has written it, one at a time
+    }
+    sched::registry::for_each([this](sched::runtime_scheduler& scheduler) {
+      const unsigned made = scheduler.ms.made();
+      for (unsigned i = 0; i < made; ++i) {
+        keep(os::number_of(scheduler.ms[i].self));
+      }
+    });
+    for (unsigned i = 0; i != used_; ++i) {
+      sampled_thread& each =
+          *all_[i].load(relaxed);  // relaxed: a sampler has written it, one at a time
+      if (each.number != 0 && !each.is_alive) {
+        close(each);
+      }
       collect(each);
     }
   }
@@ -185,7 +198,8 @@ class cpu_sampler {
     }
     unsigned free = used_;
     for (unsigned i = 0; i != used_; ++i) {
-      sampled_thread& each = *all_[i].load(relaxed);  // relaxed: this thread has written it
+      sampled_thread& each =
+          *all_[i].load(relaxed);  // relaxed: a sampler has written it, one at a time
       if (each.number == number) {
         each.is_alive = true;
         return;
@@ -199,7 +213,8 @@ class cpu_sampler {
       all_[free].store(new sampled_thread(), release);  // [cp.all >] release: the ring
       ++used_;
     }
-    sampled_thread& each = *all_[free].load(relaxed);  // relaxed: this thread has written it
+    sampled_thread& each =
+        *all_[free].load(relaxed);  // relaxed: a sampler has written it, one at a time
     const std::uint32_t key = free | ++each.opened * most_threads;
     each.key.store(key, release);  // [cp.key >] release: the ring is empty
     // The first sample comes somewhere in the first period: a short profile has its share of samples, too.
@@ -270,13 +285,23 @@ class cpu_sampler {
       to.dropped.add(signal.periods);
       return;
     }
-    const auto registers = arch::interrupted_registers(os::machine_state(signal.context));
-    const std::uintptr_t sp = registers.value[arch::frame_registers::sp];
-    if (sp > signal.signals_low && sp <= signal.signals_high) {
-      // A signal for the goroutine came together with this one: its handler has not begun. The next sample finds the
-      // goroutine where it is now, because it keeps its thread.
-      to.put_off.add(signal.periods);
-      return;
+    const void* context = signal.context;
+    auto registers = arch::interrupted_registers(os::machine_state(context));
+    const auto is_in_handler = [&] {
+      const std::uintptr_t sp = registers.value[arch::frame_registers::sp];
+      return sp > signal.signals_low && sp <= signal.signals_high;
+    };
+    if (is_in_handler()) {
+      // A signal for the goroutine came together with this one.
+      context = os::cpu_timer::outer_context(context, registers.value[arch::frame_registers::sp]);
+      if (context != nullptr) {
+        registers = arch::interrupted_registers(os::machine_state(context));
+      }
+      if (context == nullptr || is_in_handler()) {
+        // The next sample finds the goroutine near to where it is now, because it keeps its thread.
+        to.put_off.add(signal.periods);
+        return;
+      }
     }
     const std::uint32_t put_off = to.put_off.get();
     to.put_off.take(put_off);
@@ -294,7 +319,7 @@ class cpu_sampler {
         sample.name[i] = const_cast<const volatile char&>(g->name[i]);
       }
       sample.name[sizeof sample.name - 1] = '\0';
-      sched::walk_interrupted(signal.context, sched::stack_of(*g), sample.callers);
+      sched::walk_interrupted(context, sched::stack_of(*g), sample.callers);
     }
     if (sample.callers.size == 0) {  // on another stack
       sample.callers.frames[sample.callers.size++] = reinterpret_cast<const void*>(registers.pc);

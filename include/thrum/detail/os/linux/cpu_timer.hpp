@@ -18,6 +18,7 @@
 #include <thrum/detail/os/linux/this_thread.hpp>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 #include <signal.h>
@@ -89,6 +90,26 @@ class cpu_timer {
       is_open_ = false;
       ::syscall(SYS_timer_delete, id_);
     }
+  }
+
+  /// What the handler of another signal has interrupted, if `context` is of that handler, whose stack pointer is `sp`: where
+  /// two signals come together, the one with the lower number has not begun. Its record lies above, on the signal stack, and
+  /// holds the extent of that stack. Null: there is none.
+  THRUM_NOINLINE THRUM_NO_SANITIZE static const void* outer_context(const void* context,
+                                                                    std::uintptr_t sp) noexcept {
+    const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
+    const auto low = reinterpret_cast<std::uintptr_t>(stack.ss_sp);
+    const std::uintptr_t high = low + stack.ss_size;
+    for (std::uintptr_t at = sp / 16 * 16;
+         at >= low && at < high && high - at >= sizeof(::ucontext_t); at += sizeof at) {
+      const std::uintptr_t found = at + offsetof(::ucontext_t, uc_stack);
+      if (*reinterpret_cast<const std::uintptr_t*>(found + offsetof(::stack_t, ss_sp)) == low &&
+          *reinterpret_cast<const std::size_t*>(found + offsetof(::stack_t, ss_size)) ==
+              stack.ss_size) {
+        return reinterpret_cast<const void*>(at);
+      }
+    }
+    return nullptr;
   }
 
   /// Chooses the signal and installs the handler, which may allocate nothing. False: each real-time signal has a
