@@ -7854,6 +7854,9 @@ class thread_ref {
   /// No thread's any more: interrupt() returns false. Its own thread calls it, last.
   void close() noexcept { tid_.set(0); }
 
+  /// The kernel's number of the thread; 0: there is none.
+  std::uint64_t number() const noexcept { return tid_.get(); }
+
   /// Whether it is the calling thread's. A system call; for handlers, too.
   bool is_calling_thread() const noexcept;
 
@@ -9254,8 +9257,8 @@ void cancel(Poller& poller, operation& what) noexcept {
 //   return_on_stack: it leaves the address at the stack pointer.
 //   arch::has_shadow_stack(): whether the thread has one, which a switch does not exchange; arch.hpp
 //   says no where a processor's file does not say.
-//   arch::has_steady_counter(), read_counter(): whether there is a counter of time, for traces; arch.hpp says no
-//   where a processor's file does not say.
+//   arch::has_steady_counter(), read_counter(), read_counter_in_order(): whether there is a counter of time, for
+//   traces; arch.hpp says no where a processor's file does not say.
 //   arch::call_watched(f, argument): calls f(argument); see exception_watch.hpp.
 //   arch::ask_valgrind(request): the instructions by which a program speaks to valgrind.
 //   arch::call_as_parked(save_sp, f, argument): calls f(argument) with a frame like a parked one
@@ -9587,6 +9590,13 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
   std::uint32_t high;
   asm volatile("rdtsc" : "=a"(low), "=d"(high));
   return std::uint64_t{high} << 32 | low;
+}
+
+/// Likewise, when all earlier instructions are done: the processor else reads the counter while it still waits
+/// for the line of memory of an exchange.
+THRUM_INLINE std::uint64_t read_counter_in_order() noexcept {
+  asm volatile("lfence" : : : "memory");
+  return read_counter();
 }
 
 /// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
@@ -9954,6 +9964,13 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
   std::uint32_t high;
   asm volatile("rdtsc" : "=a"(low), "=d"(high));
   return std::uint64_t{high} << 32 | low;
+}
+
+/// Likewise, when all earlier instructions are done: the processor else reads the counter while it still waits
+/// for the line of memory of an exchange.
+THRUM_INLINE std::uint64_t read_counter_in_order() noexcept {
+  asm volatile("lfence" : : : "memory");
+  return read_counter();
 }
 
 /// Registers by DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, the place in the code.
@@ -10335,6 +10352,12 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
   return value;
 }
 
+/// Likewise, when all earlier instructions are done.
+THRUM_INLINE std::uint64_t read_counter_in_order() noexcept {
+  asm volatile("isb" : : : "memory");
+  return read_counter();
+}
+
 /// Registers by DWARF's numbers: x0 to x30, the stack pointer.
 using frame_registers = registers_of_frame<32, 31>;
 
@@ -10681,6 +10704,12 @@ THRUM_INLINE std::uint64_t read_counter() noexcept {
   std::uint64_t value;
   asm volatile("mrs %0, cntvct_el0" : "=r"(value));
   return value;
+}
+
+/// Likewise, when all earlier instructions are done.
+THRUM_INLINE std::uint64_t read_counter_in_order() noexcept {
+  asm volatile("isb" : : : "memory");
+  return read_counter();
 }
 
 /// Registers by DWARF's numbers: x0 to x30, the stack pointer.
@@ -12880,6 +12909,7 @@ constexpr bool has_shadow_stack() noexcept { return false; }
 constexpr bool has_steady_counter() noexcept { return false; }
 /// Not called.
 constexpr std::uint64_t read_counter() noexcept { return 0; }
+constexpr std::uint64_t read_counter_in_order() noexcept { return 0; }
 #endif
 
 /// Calls f(argument); meanwhile *save_sp is as if the stack were parked. See contract.hpp.
@@ -14849,6 +14879,7 @@ class stack_pool;
 class stop_relay;
 struct forker;
 struct goroutine;
+struct label_list;
 struct machine;
 struct wait_point;
 
@@ -14887,6 +14918,7 @@ enum g_flag : std::uint8_t {
   g_short_calls = 32,
   g_long_calls = 64,
   g_call_flags = g_short_calls | g_long_calls,
+  g_timed = 128,  // how long it waits to run, or runs, is counted: see run/latency.hpp
   /// Flags of a goroutine that stands in no P's queue when it is ready.
   g_outside_ring = g_on_host | g_background,
 };
@@ -14968,6 +15000,9 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   /// What may end its waits besides: see run/stop_relay.hpp.
   stop_relay* stop = nullptr;
 
+  /// What it works for, which it holds: see run/inherit_labels.hpp. The goroutine that starts it writes it, too.
+  label_list* labels = nullptr;
+
   // -- the owner of a dead G: see free_list.hpp --
   base::intrusive_queue<goroutine> chunk_rest;
   goroutine* chunk_next = nullptr;
@@ -14989,6 +15024,16 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   bool preempted = false;         // under the global queue's lock
   std::uint32_t passed_over = 0;  // under it: times that another was taken out of turn
   std::int64_t ran_ns = 0;        // what it has used of a slice that timers cut into pieces
+
+#if THRUM_TRACE
+  /// When it was made ready, by the recorder's clock. 0: unknown. Written by the thread that readies it, and
+  /// by the M that runs it next.
+  mutable std::uint64_t recorded_ready_at = 0;
+#endif
+
+  // -- owner; of one that g_timed says is timed --
+  std::int64_t ready_at = 0;  // since when it can run
+  bool is_polled = false;     // the poller has found it
 
   thrum::priority priority() const noexcept {
     return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;
@@ -15248,10 +15293,13 @@ class random {
 
 // ---- thrum/detail/sched/core/counters.hpp ----
 //
-// Event counts of one P, written by the owner of the P and read by any thread.
+// Event counts and durations of one P, written by the owner of the P and read by any thread.
 #ifndef THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
 #define THRUM_DETAIL_SCHED_CORE_COUNTERS_HPP
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
@@ -15275,6 +15323,32 @@ struct counters {
   counter steals;       // goroutines taken from other Ps
   counter preemptions;  // time slices that were cut
   counter timers;       // timers that fired
+};
+
+/// Counts of durations by powers of two.
+class durations {
+ public:
+  static constexpr std::size_t buckets = 40;
+
+  void add(std::int64_t ns) noexcept { counts_[bucket_of(ns)].add(); }
+  /// How many were below 2^i ns and not below 2^(i - 1); in the last bucket, also longer ones.
+  std::uint64_t in(std::size_t i) const noexcept { return counts_[i].get(); }
+
+ private:
+  static std::size_t bucket_of(std::int64_t ns) noexcept {
+    const auto used = ns > 0 ? static_cast<std::uint64_t>(ns) : 0;
+    return std::min(static_cast<std::size_t>(64 - std::countl_zero(used)), buckets - 1);
+  }
+
+  figure<std::uint64_t> counts_[buckets];
+};
+
+/// See run/latency.hpp.
+struct latency_counts {
+  durations ready;
+  durations poll;
+  durations slice;
+  durations timer;
 };
 
 }}}  // namespace thrum::THRUM_ABI::sched
@@ -15931,6 +16005,9 @@ class run_queue {
 
   /// Takes everything: the ring in order, then runnext. For a P that retires.
   [[nodiscard]] base::intrusive_queue<T> drain() noexcept;
+
+  /// Whether the next entry goes to slot 0: once in as many as the ring has room for.
+  [[nodiscard]] bool begins_anew() const noexcept { return (tail_.get() & mask) == 0; }
 
   /// Entries in the ring: an upper bound, exact when no thief is at work.
   [[nodiscard]] std::uint32_t ring_size() const noexcept;
@@ -16641,6 +16718,10 @@ struct alignas(base::cache_line_size) processor {
   /// Dead Gs of the default stack class.
   free_list<goroutine, traits::free_goroutines_per_p> free_gs;
   counters counts;
+  latency_counts latencies;
+  /// When the last timed goroutine began to run, and its number among the switches: see run/latency.hpp.
+  std::int64_t slice_from = 0;
+  std::uint64_t slice_of = 0;
 
   // -- the holder writes, the monitor reads --
   /// Goroutines scheduled; one that came through runnext inherits the slice and does not count.
@@ -17045,10 +17126,17 @@ class recorder {
     return by_counter_.get() ? arch::read_counter() : static_cast<std::uint64_t>(os::now());
   }
 
-  /// Adds an event, or two that stand side by side. `owner` names the M.
-  void add(writer& to, std::uint64_t owner, const raw_event& first,
-           const raw_event* second = nullptr) noexcept {
-    const std::uint32_t wanted = second == nullptr ? 1 : 2;
+  /// Likewise, behind what the thread has done: for an event that another thread's event has made possible
+  /// a few instructions ago.
+  std::uint64_t now_in_order() const noexcept {
+    return by_counter_.get() ? arch::read_counter_in_order()
+                             : static_cast<std::uint64_t>(os::now());
+  }
+
+  /// Adds an event, and `more` that stand beside it. `owner` names the M.
+  void add(writer& to, std::uint64_t owner, const raw_event& first, const raw_event* rest = nullptr,
+           std::uint32_t more = 0) noexcept {
+    const std::uint32_t wanted = 1 + more;
     if (to.at == nullptr || to.used + wanted > chunk::capacity) [[unlikely]] {
       if (!next_chunk(to, owner)) {
         lost_.add(wanted);
@@ -17056,8 +17144,8 @@ class recorder {
       }
     }
     to.at->put(to.used++, first);
-    if (second != nullptr) {
-      to.at->put(to.used++, *second);
+    for (std::uint32_t i = 0; i != more; ++i) {
+      to.at->put(to.used++, rest[i]);
     }
   }
 
@@ -17107,6 +17195,12 @@ class recorder {
 };
 
 inline constinit recorder the_recorder;
+
+/// How long a goroutine may be ready before it runs, in the clock's units; when one was for longer, the
+/// flight record is written.
+inline constinit base::hint<std::uint64_t> longest_wait{~std::uint64_t{0}};
+/// How long it is not written again then.
+inline constinit base::hint<std::uint64_t> pause_when_late{0};
 
 /// Writes the record before a report ends the program. Null: there is no file to write to.
 inline constinit base::set_once<void (*)() noexcept> write_at_trouble{nullptr};
@@ -19865,7 +19959,11 @@ void stack_pool::for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutin
       scoped guard(lock_);
       carved = s->carved;
     }
+    constexpr std::size_t ahead = 8;  // each G stands in a page of its own
     for (std::size_t i = 0; i < carved; ++i) {
+      if (i + ahead < carved) {
+        __builtin_prefetch(g_in(*s, i + ahead));
+      }
       f(*g_in(*s, i));
     }
   }
@@ -20499,6 +20597,9 @@ class runtime_scheduler {
   /// Milliseconds since started_at, as of the monitor's last round.
   hint<std::uint32_t> coarse_ms{0};
   monitor_sleep monitor;
+  /// For samples of latencies; a count may be lost.
+  hint<std::uint32_t> readied_elsewhere{0};
+  hint<std::uint32_t> fruitful_polls{0};
   under_lock<bool> closing{false};
   endings ending;
   /// Ps taken back from system calls that lasted.
@@ -20801,6 +20902,91 @@ inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
 
 #endif  // THRUM_DETAIL_SCHED_CORE_SCHEDULER_HPP
 
+// ---- thrum/detail/sched/run/latency.hpp ----
+//
+// How long goroutines wait to run, and how long they run: samples, always taken.
+//
+// A clock costs more than a switch, so few goroutines are timed. The owner of a runnable goroutine, before it
+// queues the goroutine, notes the time and sets g_timed. A switch looks at the flags of both goroutines
+// anyway (g_bound): so a goroutine that is not timed costs no instruction there. The flag stays until the
+// goroutine leaves, and its slice is counted, too, if no other goroutine has had the P meanwhile.
+//
+// Timed are
+//   ready  each goroutine that comes to slot 0 of a ring, one of 256 that are queued behind others; one of
+//          16 that a thread without a P makes ready
+//   poll   the last goroutine of each eighth poll that finds some
+//   slice  the slices of these goroutines, and each slice that a preemption ends
+//   timer  the earliest timer of each pass over due timers
+#ifndef THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
+#define THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Notes that g can run from now on. Called by its owner, before g is queued.
+THRUM_COLD inline void time_wait(goroutine& g, bool is_polled = false) noexcept {
+  if ((g.flags & g_timed) != 0) {
+    return;
+  }
+  g.flags |= g_timed;
+  g.ready_at = traits::now();
+  g.is_polled = is_polled;
+}
+
+/// For one of 16 goroutines that threads without a P make ready.
+inline void time_wait_in_turn(runtime_scheduler& scheduler, goroutine& g) noexcept {
+  const std::uint32_t n = scheduler.readied_elsewhere.get();
+  scheduler.readied_elsewhere.set(n + 1);
+  if (n % 16 == 0) {
+    time_wait(g);
+  }
+}
+
+/// The poller has returned with goroutines: the last of them is timed, each eighth time.
+template <class Sink>
+void time_last(Sink& sink) noexcept {
+  if (sink.ready.size == 0) {
+    return;
+  }
+  const std::uint32_t n = sink.scheduler.fruitful_polls.get();
+  sink.scheduler.fruitful_polls.set(n + 1);
+  if (n % 8 == 0) {
+    time_wait(*static_cast<goroutine*>(sink.ready.tail), true);
+  }
+}
+
+/// A timed goroutine is about to run on the P that m holds, and is not counted among its switches yet.
+THRUM_COLD inline void end_timed_wait(machine& m, const goroutine& g) noexcept {
+  processor& p = *m.p;
+  const std::int64_t now = traits::now();
+  (g.is_polled ? p.latencies.poll : p.latencies.ready).add(now - g.ready_at);
+  p.slice_from = now;
+  p.slice_of = p.counts.switches.get() + 1;
+}
+
+/// A timed goroutine leaves the M, which may have lost its P meanwhile.
+THRUM_COLD inline void end_timed_slice(machine& m, goroutine& g) noexcept {
+  g.flags &= static_cast<std::uint8_t>(~g_timed);
+  processor* const p = m.p;
+  if (p != nullptr && p->slice_of == p->counts.switches.get()) {
+    p->latencies.slice.add(traits::now() - p->slice_from);
+  }
+}
+
+/// Timers have fired, and the earliest so late.
+inline void count_lateness(machine& m, std::int64_t ns) noexcept { m.p->latencies.timer.add(ns); }
+
+/// The monitor has ended the slice of the running goroutine, and says how long it was.
+inline void count_cut_slice(machine& m) noexcept {
+  m.g->flags &= static_cast<std::uint8_t>(~g_timed);
+  m.p->latencies.slice.add(m.p->slice_ran_ns.get());
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 // ---- thrum/detail/trace/hooks.hpp ----
 //
 // What the scheduler tells the recorder, a line at each place. Where THRUM_TRACE is 0 these functions are empty. Where
@@ -20823,7 +21009,8 @@ namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
 enum class event_kind : std::uint8_t {
   none,
   made,  // word 3: where; value: its maker if that is a goroutine of the runtime
-  named,  // follows `made` or `ended`, which it belongs to: words 1 to 3 hold the name behind the kind
+  // Follow `made`, `ended` or `labelled`, which they belong to: words 1 to 3 hold 23 letters behind the kind.
+  named,
   parked,  // detail: wait_reason; value: what it waits on, hashed; word 3: the goroutine that runs next, 0: g0
   yielded,       // word 3: the goroutine that runs next, 0: g0
   ended,         // word 3: where it was started
@@ -20844,6 +21031,9 @@ enum class event_kind : std::uint8_t {
   region_began,  // likewise
   region_ended,  // likewise
   procs,         // value: how many there are now
+  labelled,      // followed by its labels as `named`; none: it has none
+  idle_began,    // the P has no work, and no M
+  idle_ended,    // an M has the P again, or it is out of service
 };
 
 /// What made a goroutine ready.
@@ -20853,7 +21043,9 @@ enum class readied_by : std::uint8_t { goroutine, scheduler, poller, thread };
 
 #endif
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #if THRUM_TRACE
 // ---- thrum/detail/trace/event.hpp ----
@@ -20924,7 +21116,7 @@ struct event {
 
 #endif
 
-#include <cstddef>
+#include <utility>
 #endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
@@ -20937,6 +21129,11 @@ struct shared_writer {
   writer to;
 };
 inline constinit shared_writer of_threads;
+
+/// A goroutine was ready for too long, and the record is not yet written.
+inline constinit base::hint<bool> is_late{false};
+/// Before this moment it is not written again.
+inline constinit base::hint<std::uint64_t> next_late{0};
 
 inline std::uint8_t number_of(const sched::runtime_scheduler& scheduler) noexcept {
   return static_cast<std::uint8_t>(scheduler.registered.number());
@@ -20951,14 +21148,26 @@ inline std::uint32_t p_of(const sched::machine& m) noexcept {
   return m.p == nullptr ? event::no_p : m.p->id;
 }
 
-inline void add(sched::machine* m, const raw_event& first,
-                const raw_event* second = nullptr) noexcept {
+inline void add(sched::machine* m, const raw_event& first, const raw_event* rest = nullptr,
+                std::uint32_t more = 0) noexcept {
   if (m != nullptr) {
-    the_recorder.add(m->trace, owner_of(*m), first, second);
+    the_recorder.add(m->trace, owner_of(*m), first, rest, more);
     return;
   }
   sched::scoped guard(of_threads.lock);
-  the_recorder.add(of_threads.to, 0, first, second);
+  the_recorder.add(of_threads.to, 0, first, rest, more);
+}
+
+/// The first letters of a text, as one event.
+inline raw_event name_event(std::uint64_t time, std::string_view text) noexcept {
+  raw_event name{};
+  name.word[0] = time;
+  name.word[1] = static_cast<std::uint64_t>(event_kind::named);
+  for (std::size_t i = 0; i != name_room && i != text.size() && text[i] != '\0'; ++i) {
+    const auto byte = std::uint64_t{static_cast<unsigned char>(text[i])};
+    name.word[1 + (i + 1) / 8] |= byte << (i + 1) % 8 * 8;
+  }
+  return name;
 }
 
 /// An event of an M, with its time, runtime and P.
@@ -20981,17 +21190,10 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
     add(m, event::pack(e));
     return;
   }
-  raw_event name{};
-  name.word[0] = e.time;
-  name.word[1] = static_cast<std::uint64_t>(event_kind::named);
-  constexpr std::size_t room = sched::goroutine::name_capacity - 1;
-  static_assert(room == name_room);
-  for (std::size_t i = 0; i != room && g.name[i] != '\0'; ++i) {
-    const auto byte = std::uint64_t{static_cast<unsigned char>(g.name[i])};
-    name.word[1 + (i + 1) / 8] |= byte << (i + 1) % 8 * 8;
-  }
+  static_assert(sched::goroutine::name_capacity - 1 == name_room);
+  const raw_event name = name_event(e.time, std::string_view(g.name, name_room));
   const raw_event first = event::pack(e);
-  add(m, first, &name);
+  add(m, first, &name, 1);
 }
 
 [[gnu::cold]] THRUM_NOINLINE inline void note_made(sched::machine* m,
@@ -20999,6 +21201,7 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
   event e;
   e.time = the_recorder.now();
   e.kind = event_kind::made;
+  g.recorded_ready_at = e.time;
   e.runtime = number_of(*g.scheduler);
   e.goroutine = g.id;
   if (m != nullptr) {
@@ -21008,9 +21211,33 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
   add_with_name(m, e, g);
 }
 
+/// g was ready for too long before it runs. The thread that makes threads writes the record.
+[[gnu::cold]] THRUM_NOINLINE inline void note_late(sched::machine& m) noexcept {
+  static constexpr std::string_view text = "ready for too long";
+  event e = event_of(m, event_kind::marked, 0, reinterpret_cast<std::uintptr_t>(text.data()));
+  e.value = event::limited(text.size());
+  add(&m, event::pack(e));
+  if (e.time >= next_late.get()) {
+    next_late.set(e.time + pause_when_late.get());
+    is_late.set(true);
+    m.scheduler->creator.request_dump();
+  }
+}
+
+/// g runs from `now` on.
+THRUM_INLINE void end_wait(sched::machine& m, const sched::goroutine& g,
+                           std::uint64_t now) noexcept {
+  const std::uint64_t since = std::exchange(g.recorded_ready_at, 0);
+  if (since != 0 && now > since && now - since > longest_wait.get()) [[unlikely]] {
+    note_late(m);
+  }
+}
+
 THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
-  add(&m, event::pack(
-              event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at))));
+  event e = event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at));
+  e.time = the_recorder.now_in_order();
+  add(&m, event::pack(e));
+  end_wait(m, g, e.time);
 }
 
 /// The goroutine leaves, and `next` runs in the same moment.
@@ -21024,6 +21251,7 @@ THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine
       e.goroutine = next->id;
       e.other = reinterpret_cast<std::uintptr_t>(next->started_at);
       add(&m, event::pack(e));
+      end_wait(m, *next, e.time);
     }
     return;
   }
@@ -21035,6 +21263,9 @@ THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine
     m.trace.object = 0;
   }
   add(&m, event::pack(e));
+  if (next != nullptr) {
+    end_wait(m, *next, e.time);
+  }
 }
 
 THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine& g,
@@ -21042,6 +21273,7 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
   event e;
   e.time = the_recorder.now();
   e.kind = event_kind::readied;
+  g.recorded_ready_at = e.time;
   e.runtime = number_of(*g.scheduler);
   e.goroutine = g.id;
   if (m == nullptr || m->scheduler != g.scheduler) {
@@ -21062,6 +21294,7 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
                                               std::uint64_t value = 0,
                                               std::uint64_t other = 0) noexcept {
   event e = event_of(m, kind, m.g == nullptr ? 0 : m.g->id, other);
+  e.time = the_recorder.now_in_order();
   e.value = event::limited(value);
   add(&m, event::pack(e));
 }
@@ -21072,13 +21305,48 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
                                                 std::uint64_t goroutine,
                                                 std::uint64_t other) noexcept {
   event e;
-  e.time = the_recorder.now();
+  e.time = the_recorder.now_in_order();
   e.kind = kind;
   e.runtime = number_of(scheduler);
   e.p = p;
   e.goroutine = goroutine;
   e.other = other;
   add(sched::current_m(), event::pack(e));
+}
+
+/// A figure of the scheduler, on the P of the calling thread's M.
+[[gnu::cold]] THRUM_NOINLINE inline void note_figure(const sched::runtime_scheduler& scheduler,
+                                                     event_kind kind,
+                                                     std::uint64_t value) noexcept {
+  sched::machine* const m = sched::current_m();
+  event e;
+  e.time = the_recorder.now_in_order();
+  e.kind = kind;
+  e.runtime = number_of(scheduler);
+  e.p = m == nullptr || m->scheduler != &scheduler ? event::no_p : p_of(*m);
+  e.value = event::limited(value);
+  add(m, event::pack(e));
+}
+
+/// The labels of g are another text, of which the first letters are recorded.
+[[gnu::cold]] THRUM_NOINLINE inline void note_labels(sched::machine* m, const sched::goroutine& g,
+                                                     std::string_view text) noexcept {
+  event e;
+  e.time = the_recorder.now();
+  e.kind = event_kind::labelled;
+  e.runtime = number_of(*g.scheduler);
+  e.goroutine = g.id;
+  if (m != nullptr) {
+    e.p = p_of(*m);
+  }
+  constexpr std::uint32_t most = 5;
+  raw_event pieces[most];
+  std::uint32_t n = 0;
+  for (; n != most && !text.empty(); ++n) {
+    pieces[n] = name_event(e.time, text);
+    text.remove_prefix(text.size() < name_room ? text.size() : name_room);
+  }
+  add(m, event::pack(e), pieces, n);
 }
 
 /// `m` makes g, which will be ready in a moment. Null: a thread without an M does.
@@ -21140,6 +21408,39 @@ THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_ki
     note_p(scheduler, kind, p, goroutine, other);
   }
 }
+/// g has these labels from now on. Null: a thread without an M is the caller.
+THRUM_INLINE void labelled(sched::machine* m, const sched::goroutine& g,
+                           std::string_view text) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_labels(m, g, text);
+  }
+}
+/// A poll has made so many goroutines ready.
+THRUM_INLINE void polled(const sched::runtime_scheduler& scheduler, std::size_t n) noexcept {
+  if (the_recorder.is_on() && n != 0) [[unlikely]] {
+    note_figure(scheduler, event_kind::polled, n);
+  }
+}
+/// There are so many Ps now.
+THRUM_INLINE void procs_changed(const sched::runtime_scheduler& scheduler, unsigned n) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    note_figure(scheduler, event_kind::procs, n);
+  }
+}
+/// The P goes on the idle list, whose lock the caller holds, unless it is out of service.
+THRUM_INLINE void idle_began(const sched::runtime_scheduler& scheduler,
+                             const sched::processor& p) noexcept {
+  if (the_recorder.is_on() && p.id < scheduler.procs()) [[unlikely]] {
+    note_p(scheduler, event_kind::idle_began, p.id, 0, 0);
+  }
+}
+/// The P has left the idle list, whose lock the caller holds. Null: there was none.
+THRUM_INLINE void idle_ended(const sched::runtime_scheduler& scheduler,
+                             const sched::processor* p) noexcept {
+  if (the_recorder.is_on() && p != nullptr) [[unlikely]] {
+    note_p(scheduler, event_kind::idle_ended, p->id, 0, 0);
+  }
+}
 
 /// A report is about to end the program. Allocates; not for the handler of a signal.
 [[gnu::cold]] inline void end_with_trouble() noexcept {
@@ -21151,6 +21452,10 @@ THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_ki
 #else
 
 inline void end_with_trouble() noexcept {}
+inline void start_by_environment() noexcept {}
+constexpr bool keeps_flight() noexcept { return false; }
+constexpr bool take_late() noexcept { return false; }
+inline void write_flight() noexcept {}
 // Each takes what the one above takes; a caller computes nothing that costs.
 THRUM_INLINE void made(sched::machine*, const sched::goroutine&) noexcept {}
 THRUM_INLINE void runs(sched::machine&, const sched::goroutine&) noexcept {}
@@ -21165,6 +21470,11 @@ THRUM_INLINE void happens(sched::machine&, event_kind, std::uint64_t = 0,
                           std::uint64_t = 0) noexcept {}
 THRUM_INLINE void happens_to(const sched::runtime_scheduler&, event_kind, std::uint32_t,
                              std::uint64_t = 0, std::uint64_t = 0) noexcept {}
+THRUM_INLINE void labelled(sched::machine*, const sched::goroutine&, std::string_view) noexcept {}
+THRUM_INLINE void polled(const sched::runtime_scheduler&, std::size_t) noexcept {}
+THRUM_INLINE void procs_changed(const sched::runtime_scheduler&, unsigned) noexcept {}
+THRUM_INLINE void idle_began(const sched::runtime_scheduler&, const sched::processor&) noexcept {}
+THRUM_INLINE void idle_ended(const sched::runtime_scheduler&, const sched::processor*) noexcept {}
 
 #endif
 
@@ -21225,6 +21535,9 @@ THRUM_COLD inline void ready_outside_ring(goroutine& g) noexcept {
 
 /// Puts g at the tail of the ring and wakes an idle P that may take it.
 THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
+  if (m.p->queue.begins_anew()) [[unlikely]] {
+    time_wait(g);
+  }
   push_to_ring(m, g);
   if (m.scheduler->has_other_ps()) {
     m.scheduler->wake_processor();
@@ -21269,6 +21582,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   g.status.set(g_status::runnable);
   // Once queued, the goroutine may run and end, and its runtime be destroyed: that waits for us.
   scheduler.wakers.enter();
+  time_wait_in_turn(scheduler, g);
   scheduler.global.push_back(g);
   scheduler.wake_processor();
   scheduler.wakers.leave();
@@ -22179,6 +22493,7 @@ inline std::int64_t run_timers(machine& m, processor& p, bool& ran) noexcept {
   } while (next <= now && most > traits::timer_check_interval);  // those woke no goroutines
   m.p->counts.timers.add(n);
   if (n != 0) {
+    count_lateness(m, now - earliest);
     trace_detail::happens(m, trace_detail::event_kind::timers, n);
   }
   ran = ran || n != 0;
@@ -22330,6 +22645,21 @@ THRUM_INLINE void arrive(machine& m, base::stack_context& here) noexcept {
   THRUM_ASSERT(LR3, count_held_locks() == 0);
 }
 
+/// For leave(), if one of both goroutines is bound or timed. Returns `next`, or null: let g0 switch to it.
+THRUM_COLD inline goroutine* look_at_flags(machine& m, goroutine& g, goroutine& next) noexcept {
+  if ((g.flags & g_timed) != 0) {
+    end_timed_slice(m, g);
+  }
+  if (((next.flags | g.flags) & g_bound) != 0) {
+    m.pending = &next;  // one of the two needs another thread, which is g0's business
+    return nullptr;
+  }
+  if ((next.flags & g_timed) != 0) {
+    end_timed_wait(m, next);
+  }
+  return &next;
+}
+
 /// Leaves the running goroutine for `next`, or for g0 if that is null. Returns when a thread
 /// switches back: its M, perhaps another one. `commit(argument)` runs as soon as the stack is left.
 THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit, void* argument,
@@ -22347,9 +22677,8 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
   }
   void* target;
   base::stack_context* context;
-  if (next != nullptr && ((next->flags | g.flags) & g_bound) != 0) [[unlikely]] {
-    m.pending = next;  // one of the two needs another thread, which is g0's business
-    next = nullptr;
+  if (next != nullptr && ((next->flags | g.flags) & (g_bound | g_timed)) != 0) [[unlikely]] {
+    next = look_at_flags(m, g, *next);
   }
   if (next != nullptr) {
     next->status.set(g_status::running);
@@ -22360,6 +22689,9 @@ THRUM_INLINE machine& leave(machine& m, goroutine* next, commit_function commit,
     target = next->sp.get();
     context = &next->context;
   } else {
+    if ((g.flags & g_timed) != 0) [[unlikely]] {
+      end_timed_slice(m, g);
+    }
     if constexpr (THRUM_EXCEPTIONS) {
       *m.exceptions = {};
     }
@@ -25025,6 +25357,73 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 #ifndef THRUM_DETAIL_SCHED_RUN_START_HPP
 #define THRUM_DETAIL_SCHED_RUN_START_HPP
 
+// ---- thrum/detail/sched/run/inherit_labels.hpp ----
+//
+// Labels of goroutines, as the scheduler sees them: a list that never changes, which goroutines share; how it comes to a
+// goroutine from the one that starts it, and leaves it at its end.
+//
+// A goroutine that has labels also has label_value at the end of its list of values (goroutine_local). So the end of a
+// goroutine looks for nothing more than it did before there were labels.
+#ifndef THRUM_DETAIL_SCHED_RUN_INHERIT_LABELS_HPP
+#define THRUM_DETAIL_SCHED_RUN_INHERIT_LABELS_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+struct label_list {
+  std::atomic<std::uint32_t> holders{1};
+  void (*destroy)(label_list& own) noexcept = nullptr;
+  std::string_view text;  // "tenant=a, request=17", for reports
+
+  void hold() noexcept { holders.fetch_add(1, relaxed); }  // relaxed: the caller holds it already
+  void let_go() noexcept {
+    // [ll.holders <>] acq_rel: what the other holders have read, before it is destroyed
+    if (holders.fetch_sub(1, acq_rel) == 1) {
+      destroy(*this);
+    }
+  }
+};
+
+/// Whether a goroutine has ever had labels.
+inline constinit base::hint<bool> has_labels{false};
+
+inline void let_go_of_labels(local_value&) noexcept {
+  if (label_list* const own = std::exchange(current_m()->g->labels, nullptr)) {
+    own->let_go();
+  }
+}
+
+/// The last value of each goroutine with labels. It has no key.
+inline constinit local_value label_value{nullptr, 0, &let_go_of_labels};
+
+/// Makes the end of the goroutine let go of its labels.
+THRUM_COLD inline void let_go_at_end(goroutine& g) noexcept {
+  local_value** last = &g.locals;
+  while (*last != nullptr && *last != &label_value) {
+    last = &(*last)->next;
+  }
+  *last = &label_value;
+}
+
+/// Gives the labels of the calling goroutine to one that it starts. Inside.
+THRUM_COLD inline void inherit_labels(goroutine& g) noexcept {
+  machine* const m = current_m();
+  if (m != nullptr && m->g != nullptr && m->g->labels != nullptr) {
+    g.labels = m->g->labels;
+    g.labels->hold();
+    let_go_at_end(g);
+    trace_detail::labelled(m, g, g.labels->text);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -25185,10 +25584,8 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
       arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g));
 }
 
-/// Lets a G with a task run, which is set as for prepare_launch.
-THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
-                         std::uint8_t flags = 0) noexcept {
-  prepare_launch(scheduler, g, flags);
+/// Lets a G run that is ready for it.
+THRUM_INLINE void launch_prepared(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
   trace_detail::made(m, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
@@ -25199,12 +25596,32 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
   }
 }
 
+/// launch() in a program with labels: a function of its own, so that launch() keeps nothing for it.
+THRUM_COLD inline void launch_labelled(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                                       std::uint8_t flags) noexcept {
+  prepare_launch(scheduler, g, flags);
+  inherit_labels(g);
+  launch_prepared(scheduler, m, g);
+}
+
+/// Lets a G with a task run, which is set as for prepare_launch.
+THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                         std::uint8_t flags = 0) noexcept {
+  if (has_labels.get()) [[unlikely]] {
+    launch_labelled(scheduler, m, g, flags);
+    return;
+  }
+  prepare_launch(scheduler, g, flags);
+  launch_prepared(scheduler, m, g);
+}
+
 /// Lets a G with a task run on the host's thread `where` only.
 THRUM_COLD inline void launch_on(host_thread& where, runtime_scheduler& scheduler, machine* m,
                                  goroutine& g) noexcept {
   prepare_launch(scheduler, g);
   g.bound = &where.m;
   g.flags = g_bound | g_on_host;
+  inherit_labels(g);
   trace_detail::made(m, g);
   if (m != nullptr) {
     m->p->counts.created.add();
@@ -25875,12 +26292,12 @@ struct result_slot {
   bool exited = false;  // by goroutine_exit: no value, no error
 };
 
-/// Says, once in a process, that the exception that has left a goroutine was dropped.
-[[gnu::cold]] void report_lost(const goroutine& g, const std::exception_ptr& error) noexcept;
+/// Says, once in a process, that the exception that has left a goroutine was dropped. Null: a coroutine.
+[[gnu::cold]] void report_lost(const goroutine* g, const std::exception_ptr& error) noexcept;
 
-/// Before the slot of a goroutine that was not joined is destroyed.
+/// Before the slot of a goroutine, or of a coroutine (null), that was not joined is destroyed.
 template <class R>
-void report_if_lost([[maybe_unused]] const goroutine& g,
+void report_if_lost([[maybe_unused]] const goroutine* g,
                     [[maybe_unused]] const result_slot<R>& slot) noexcept {
 #if THRUM_EXCEPTIONS
   if (slot.error != nullptr) [[unlikely]] {
@@ -25979,7 +26396,7 @@ class [[nodiscard]] join_handle {
       request_stop();
       // Not a cancellation point: a destructor cannot throw.
       go_detail::join_protocol::wait(*g_, false, sched::no_deadline);
-      go_detail::report_if_lost(*g_, *result_);
+      go_detail::report_if_lost(g_, *result_);
       give_back();
     }
   }
@@ -26107,7 +26524,7 @@ void join_handle<T>::detach() {
     g_ = nullptr;
     result_ = nullptr;
   } else {
-    go_detail::report_if_lost(*g_, *result_);
+    go_detail::report_if_lost(g_, *result_);
     give_back();
   }
 }
@@ -26296,7 +26713,7 @@ struct spawn_task_of {
 
   static void discard(goroutine& g) noexcept {
     auto& slot = static_cast<spawn_task_of*>(g.task)->slot;
-    report_if_lost(g, slot);
+    report_if_lost(&g, slot);
     std::destroy_at(&slot);
   }
 
@@ -26413,11 +26830,51 @@ THRUM_NOINLINE auto spawn_task(runtime_scheduler& scheduler, F&& f, Args&&... ar
 #ifndef THRUM_DEBUG_STATS_HPP
 #define THRUM_DEBUG_STATS_HPP
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace thrum { inline namespace THRUM_ABI {
+
+/// Durations, counted by powers of two.
+struct latency_histogram {
+  /// counts[i]: of less than 2^i ns and no less than 2^(i - 1) ns. The last count has also longer ones.
+  std::array<std::uint64_t, sched::durations::buckets> counts{};
+
+  /// How many were counted.
+  std::uint64_t total() const noexcept {
+    std::uint64_t n = 0;
+    for (const std::uint64_t each : counts) {
+      n += each;
+    }
+    return n;
+  }
+
+  /// A time that at least this share of the durations was below, 0 to 1: a power of two. 0 if none was counted.
+  std::chrono::nanoseconds quantile(double share) const noexcept {
+    const auto wanted = static_cast<double>(total()) * share;
+    std::uint64_t n = 0;
+    for (std::size_t i = 0; i != counts.size(); ++i) {
+      n += counts[i];
+      if (n != 0 && static_cast<double>(n) >= wanted) {
+        return std::chrono::nanoseconds(std::int64_t{1} << i);
+      }
+    }
+    return {};
+  }
+};
+
+/// What goroutines have waited for, and how long, since the runtime began. Samples: a clock costs more than a
+/// switch.
+struct latencies {
+  latency_histogram ready;  ///< from ready to running, but for goroutines that run next anyway
+  latency_histogram poll;   ///< likewise, for goroutines that the poller has found: from its return
+  latency_histogram
+      slice;  ///< how long goroutines ran in a row; all slices that a preemption has ended
+  latency_histogram timer;  ///< how late timers fired: the earliest of those that fired together
+};
 
 /// The state of a runtime, collected while it runs. Each figure is exact at some moment of the
 /// collection; they are not of one instant.
@@ -26449,9 +26906,23 @@ struct stats_snapshot {
   std::uint64_t timers_fired = 0;        ///< timers that came due
   std::uint64_t polled_descriptors = 0;  ///< goroutines parked on descriptors
   std::size_t stack_bytes = 0;           ///< address space reserved for stacks, used or not
+  thrum::latencies latencies;            ///< how long goroutines wait to run, and run
 };
 
 namespace debug {
+
+/// Adds the samples of a processor.
+inline void add_latencies(latencies& to, const sched::latency_counts& from) noexcept {
+  const auto add = [](latency_histogram& all, const sched::durations& some) noexcept {
+    for (std::size_t i = 0; i != all.counts.size(); ++i) {
+      all.counts[i] += some.in(i);
+    }
+  };
+  add(to.ready, from.ready);
+  add(to.poll, from.poll);
+  add(to.slice, from.slice);
+  add(to.timer, from.timer);
+}
 
 stats_snapshot collect(sched::runtime_scheduler& scheduler);
 
@@ -26776,7 +27247,8 @@ struct options {
   /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
   /// asyncpreemptoff (0 or 1), crash (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
   /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process
-  /// and has no option). Every
+  /// and has no option). In programs compiled with THRUM_TRACE=1 also trace (a file), flight (a file) and late
+  /// (milliseconds), which have no option either. Every
   /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
   /// not understood is ignored, and said on standard error once.
   static options from_environment();
@@ -26802,8 +27274,19 @@ class environment_reader {
   /// Changes what THRUM_POLLER names.
   void poller(options& to);
 
+  /// What THRUM_DEBUG says of a key whose value is a text; empty: nothing.
+  static std::string_view text_of(std::string_view key) noexcept;
+  /// Likewise of a number; 0: nothing.
+  static unsigned number_of(std::string_view key) noexcept {
+    unsigned value = 0;
+    return parse(text_of(key), value) ? value : 0;
+  }
+
  private:
   static bool parse(std::string_view text, unsigned& value) noexcept;
+
+  /// The first item of THRUM_DEBUG, and its end.
+  static std::string_view take_item(std::string_view& rest) noexcept;
 
   void apply(std::string_view item, options& to);
 
@@ -41391,6 +41874,56 @@ class temporary_directory {
 
 #endif
 
+// ---- thrum/labels.hpp ----
+//
+// Labels: what a goroutine works for, such as a request or a tenant, for dumps, reports and traces.
+//
+// Fences of [lb.list]: exchange_labels, exchange_labels.
+#ifndef THRUM_LABELS_HPP
+#define THRUM_LABELS_HPP
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace sched {
+struct label_list;
+}
+
+/// Adds labels to the calling goroutine until its scope ends. Goroutines that are started inside the scope inherit all
+/// labels of the goroutine that starts them, and keep them to their end. Dumps, the report of a crash and traces show
+/// them. A label replaces an outer one of that key. Scopes of a goroutine end in reverse order, on the goroutine that
+/// began them. Without effect outside of a goroutine.
+///
+///     const thrum::label_scope labels({{"tenant", name}, {"request", id}});
+///
+/// When not to use: for data that the program reads; a context carries these.
+class label_scope {
+ public:
+  /// Copies the texts. std::bad_alloc if there is no memory.
+  explicit label_scope(std::initializer_list<std::pair<std::string_view, std::string_view>> labels);
+  ~label_scope();
+  label_scope(const label_scope&) = delete;
+  label_scope& operator=(const label_scope&) = delete;
+
+ private:
+  sched::label_list* outer_ = nullptr;
+  bool is_open_ = false;
+};
+
+namespace this_goroutine {
+
+/// The value of the caller's label of that key; empty if there is none.
+std::string label(std::string_view key);
+
+}  // namespace this_goroutine
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
 // ---- thrum/sync/pool.hpp ----
 //
 // pool: values that are expensive to make, kept for the next caller that needs one.
@@ -55639,6 +56172,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
     scoped guard(scheduler.idle.lock());
     scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
     p = scheduler.idle.take_p_locked();
+    trace_detail::idle_ended(scheduler, p);
     if (p == nullptr) [[likely]] {
       held = scheduler.ms.release_locked();
     }
@@ -56679,11 +57213,13 @@ inline bool is_internal(std::string_view function) noexcept {
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
-        "::trace_detail::", "::coroutine_detail::",
+        "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
+        "::asio_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
+        "14profile_detail", "11page_detail", "11asio_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -56991,7 +57527,8 @@ struct goroutine_record {
   const void* started_at = nullptr;
   bool is_locked = false;  // to its thread
   const void* const* frames = nullptr;
-  std::size_t size = 0;  // of frames
+  std::size_t size = 0;                 // of frames
+  sched::label_list* labels = nullptr;  // held by the list that it is in
 };
 
 constexpr std::string_view describe(sched::g_status status) noexcept {
@@ -57086,11 +57623,21 @@ class goroutine_list {
  public:
   static constexpr std::size_t piece = 128;
 
-  /// Allocates; not inside a section.
-  explicit goroutine_list(sched::runtime_scheduler& scheduler)
-      : scheduler_(scheduler), all_(find_alive(scheduler)), frames_(all_.size()) {}
+  /// All goroutines, or only the one with this id. Allocates; not inside a section.
+  explicit goroutine_list(sched::runtime_scheduler& scheduler, goroutine_id only = 0)
+      : scheduler_(scheduler), all_(find_alive(scheduler, only)), frames_(all_.size()) {}
 
-  /// Blocks the thread for as long as the look takes.
+  ~goroutine_list() {
+    for (const seen& each : all_) {
+      if (each.record.labels != nullptr) {
+        each.record.labels->let_go();
+      }
+    }
+  }
+  goroutine_list(const goroutine_list&) = delete;
+  goroutine_list& operator=(const goroutine_list&) = delete;
+
+  /// Blocks the thread for as long as the look takes. Once.
   void look(world where) {
     if (where == world::stopped) {
       look_in_pieces();
@@ -57122,13 +57669,13 @@ class goroutine_list {
     return (os::now() - scheduler.started_at) / 1'000'000;
   }
 
-  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler) {
+  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler, goroutine_id only) {
     std::vector<seen> found;
     const std::int64_t now = now_ms(scheduler);
     scheduler.pool->for_each([&](sched::goroutine& g) {
       seen each;
       each.g = &g;
-      if (describe_into(each.record, g, now)) {
+      if (describe_into(each.record, g, now) && (only == 0 || each.record.id == only)) {
         found.push_back(each);
       }
     });
@@ -57193,6 +57740,10 @@ class goroutine_list {
     const bool is_parked = record.status == sched::g_status::waiting ||
                            record.status == sched::g_status::runnable ||
                            record.status == sched::g_status::preempted;
+    if (may_walk && each.g->labels != nullptr) {
+      record.labels = each.g->labels;
+      record.labels->hold();
+    }
     if (may_walk && is_parked) {
       os::call_stack callers;
       collect_parked(*each.g, callers);
@@ -57226,6 +57777,9 @@ inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) 
   text.append(g.is_locked ? ", locked to thread]" : "]");
   if (g.name[0] != '\0') {
     text.append(" \"").append(g.name).append("\"");
+  }
+  if (g.labels != nullptr) {
+    text.append(" {").append(g.labels->text).append("}");
   }
   text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
   if (g.size == 0 && g.status == sched::g_status::running) {
@@ -58545,11 +59099,13 @@ inline bool is_internal(std::string_view function) noexcept {
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
-        "::trace_detail::", "::coroutine_detail::",
+        "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
+        "::asio_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
+        "14profile_detail", "11page_detail", "11asio_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -58832,7 +59388,7 @@ struct lost_exceptions {
   base::hint<bool> is_told{false};
 };
 
-THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
+THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine* g,
                                               const std::exception_ptr& error) noexcept {
   if (os::process_wide<lost_exceptions>::get().is_told.swap(true)) {
     return;
@@ -58844,13 +59400,22 @@ THRUM_COLD THRUM_OUT_OF_LINE void report_lost(const goroutine& g,
     } catch (...) {
       exception = debug::describe_current_exception();
     }
-    std::string text = "thrum: spawn: the exception that left goroutine " + std::to_string(g.id);
-    if (g.name[0] != '\0') {
-      text.append(" [").append(g.name).append("]");
+    std::string text = "thrum: ";
+    if (g != nullptr) {
+      text.append("spawn: the exception that left goroutine ").append(std::to_string(g->id));
+      if (g->name[0] != '\0') {
+        text.append(" [").append(g->name).append("]");
+      }
+    } else {
+      text.append("co_spawn: the exception that left a coroutine");
     }
-    text.append(" was dropped with its join_handle: ").append(exception.what).append(" (type ");
-    text.append(exception.type).append("), started in ").append(os::describe_address(g.started_at));
-    base::write_error(text.append("; join() the handle, or catch it in the goroutine\n"));
+    text.append(" was dropped with its ").append(g != nullptr ? "join_handle" : "co_handle");
+    text.append(": ").append(exception.what).append(" (type ").append(exception.type).append(")");
+    if (g != nullptr) {
+      text.append(", started in ").append(os::describe_address(g->started_at));
+    }
+    text.append("; join() the handle, or catch it in the ");
+    base::write_error(text.append(g != nullptr ? "goroutine\n" : "coroutine\n"));
   } catch (...) {
     // without memory it is not said
   }
@@ -58898,6 +59463,7 @@ THRUM_OUT_OF_LINE stats_snapshot collect(sched::runtime_scheduler& scheduler) {
       s.timers += p.timers.armed();
     }
     s.timers_fired += p.counts.timers.get();
+    add_latencies(s.latencies, p.latencies);
   });
   scheduler.for_each_p([&](const sched::processor& p) { s.created += p.counts.created.get(); });
   s.created += scheduler.created_elsewhere();
@@ -59212,6 +59778,9 @@ struct debug_key {
   void (*set)(options& to, unsigned value);
 };
 
+/// The keys for <thrum/trace.hpp>, which read their values themselves.
+inline constexpr std::string_view trace_keys[] = {"trace", "flight", "late"};
+
 inline constexpr debug_key debug_keys[] = {
     {"schedtrace", "milliseconds",
      [](options& to, unsigned value) { to.schedtrace = std::chrono::milliseconds(value); }},
@@ -59259,16 +59828,32 @@ THRUM_OUT_OF_LINE unsigned environment_reader::procs() {
   return n;
 }
 
+THRUM_OUT_OF_LINE std::string_view environment_reader::take_item(std::string_view& rest) noexcept {
+  const std::string_view item = rest.substr(0, rest.find(','));
+  rest.remove_prefix(item.size() == rest.size() ? item.size() : item.size() + 1);
+  return item;
+}
+
 THRUM_OUT_OF_LINE void environment_reader::debug(options& to) {
   const char* const text = std::getenv("THRUM_DEBUG");
   std::string_view rest = text == nullptr ? "" : text;
   while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(','));
-    rest.remove_prefix(item.size() == rest.size() ? item.size() : item.size() + 1);
-    if (!item.empty()) {
+    if (const std::string_view item = take_item(rest); !item.empty()) {
       apply(item, to);
     }
   }
+}
+
+THRUM_OUT_OF_LINE std::string_view environment_reader::text_of(std::string_view key) noexcept {
+  const char* const text = std::getenv("THRUM_DEBUG");
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const std::string_view item = take_item(rest);
+    if (item.size() > key.size() && item[key.size()] == '=' && item.starts_with(key)) {
+      return item.substr(key.size() + 1);
+    }
+  }
+  return {};
 }
 
 THRUM_OUT_OF_LINE void environment_reader::poller(options& to) {
@@ -59305,11 +59890,25 @@ THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options&
       return;
     }
   }
+  for (const std::string_view key : trace_keys) {
+    if (key == name) {
+      if (THRUM_TRACE == 0) {
+        complain({"THRUM_DEBUG: '", item,
+                  "' is ignored: the scheduler tells nothing in this build; "
+                  "compile every source file with -DTHRUM_TRACE=1"});
+      } else if (unsigned number = 0; name == "late" ? !parse(value, number) : value.empty()) {
+        complain({"THRUM_DEBUG: ", name, " wants ", name == "late" ? "milliseconds" : "a file",
+                  ", not '", value, "'; it is ignored"});
+      }
+      return;
+    }
+  }
   std::string known;
   for (const debug_key& key : debug_keys) {
     known.append(known.empty() ? "" : ", ").append(key.name);
   }
-  complain({"THRUM_DEBUG: '", item, "' is ignored; known are ", known, ", each as key=number"});
+  complain({"THRUM_DEBUG: '", item, "' is ignored; known are ", known,
+            ", each as key=number, and trace=file, flight=file, late=milliseconds"});
 }
 
 THRUM_OUT_OF_LINE void environment_reader::complain(std::initializer_list<std::string_view> words) {
@@ -59520,8 +60119,12 @@ inline void inject(poll_sink& sink) noexcept {
 /// Polls once, without waiting. False: no goroutine waits for a descriptor, or another thread is in
 /// the poller already.
 inline bool poll_once(runtime_scheduler& scheduler, poll_sink& sink) noexcept {
-  return scheduler.poller.descriptors() != 0 &&
-         scheduler.poll.look([&] { scheduler.poller.poll(0, sink); }, &traits::now);
+  const auto poll = [&] {
+    scheduler.poller.poll(0, sink);
+    trace_detail::polled(scheduler, sink.ready.size);
+    time_last(sink);
+  };
+  return scheduler.poller.descriptors() != 0 && scheduler.poll.look(poll, &traits::now);
 }
 
 /// For a P that always has something to run. Goroutines that have become ready go into its ring: so
@@ -60384,6 +60987,3242 @@ THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next
 }}}  // namespace thrum::THRUM_ABI::sched
 #endif
 
+// ---- thrum/trace.hpp: bodies ----
+#if defined(THRUM_TRACE_HPP) && (THRUM_BODIES || !THRUM_TRACE)
+// ---- thrum/detail/trace/trace_parts.hpp ----
+//
+// The bodies of trace.hpp: for a build that records, and for one that does not.
+#ifndef THRUM_DETAIL_TRACE_TRACE_PARTS_HPP
+#define THRUM_DETAIL_TRACE_TRACE_PARTS_HPP
+
+#if THRUM_TRACE
+
+// ---- thrum/detail/debug/dump.hpp ----
+//
+// Every goroutine in words: its number and name, its state, since when, and its callers.
+//
+// How many goroutines do the same: by state, what they wait for, and where they were started.
+#ifndef THRUM_DETAIL_DEBUG_DUMP_HPP
+#define THRUM_DETAIL_DEBUG_DUMP_HPP
+
+// ---- thrum/detail/debug/backtrace.hpp ----
+//
+// Where a goroutine stands, in words.
+#ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+#define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
+
+// ---- thrum/detail/sched/fork/fork_thief.hpp ----
+//
+// Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
+// as long as it finds some. What a fork is: fork.hpp.
+#ifndef THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
+
+#include <cstdint>
+#include <new>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
+/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
+/// F3: calls taken(half) before another thread can see that the half is gone.
+template <class F>
+forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
+                     F taken) noexcept {
+  const unsigned forking = scheduler.ps.forking();
+  const unsigned n = forking + scheduler.ps.hosts();
+  unsigned at = anywhere % n;
+  for (unsigned i = 0; i < n; ++i) {
+    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
+    forked* const half =
+        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
+    if (half != nullptr) {
+      return half;
+    }
+    at = at + 1 == n ? 0 : at + 1;
+  }
+  return nullptr;
+}
+
+/// The next half for a goroutine that has run one; null if it is to end.
+inline forked* next_forked(forker& own) noexcept {
+  section here;
+  preemption_point(here);
+  if (own.g.exiting) {
+    return nullptr;
+  }
+  machine& m = here.this_m();
+  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
+                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
+  if (half != nullptr) {
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+  }
+  return half;
+}
+
+/// The life of a goroutine that runs what others have forked.
+inline void run_forks(goroutine& g) {
+  forked* half = *static_cast<forked**>(g.task);
+  {
+    forker own;
+    show_thief(*half, own);
+    do {
+      run_stolen(own, *half);
+      half = next_forked(own);
+    } while (half != nullptr);
+  }
+  end_goroutine(g);
+}
+
+/// What class of stacks a goroutine needs that is to run any half. Looked at again under the lock of
+/// the list that a half is in.
+inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
+  std::uint8_t largest = scheduler.config().stack_class;
+  scheduler.for_each_forking_p([&](processor& p) {
+    const std::uint8_t here = p.forks.largest_class();
+    largest = here > largest ? here : largest;
+  });
+  return largest;
+}
+
+/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
+inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint8_t size_class) noexcept {
+  goroutine* const g = take_g(scheduler, m, size_class);
+  if (g == nullptr) {
+    if (scheduler.pool->has_hooks()) {
+      scheduler.creator.request_stack(size_class);
+    }
+    return nullptr;
+  }
+  if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {
+    untake_g(scheduler, *g);
+    return nullptr;
+  }
+  ::new (reserve_task(*g, sizeof(forked*), alignof(forked*))) forked*(nullptr);
+  g->id = next_id(scheduler, m);
+  g->entry = &run_forks;
+  g->discard_result = [](goroutine&) noexcept {};
+  g->set_name("fork_join");
+  g->started_at = reinterpret_cast<const void*>(&run_forks);
+  g->join.set(join_state::none);
+  prepare_launch(scheduler, *g);
+  return g;
+}
+
+/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
+/// offered nor queued.
+inline void give_to_helper(forked& half, goroutine& helper) noexcept {
+  begin_stolen(half, nullptr);
+  *static_cast<forked**>(helper.task) = &half;
+  helper.started_at = reinterpret_cast<const void*>(half.run);
+  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
+}
+
+/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
+/// or there is no memory: then the half's owner will run it. `m` as from m_of.
+inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
+                              std::uint32_t anywhere) noexcept {
+  for (;;) {
+    const std::uint8_t size_class = helper_stack_class(scheduler);
+    goroutine* const g = open_helper(scheduler, m, size_class);
+    if (g == nullptr) {
+      return nullptr;
+    }
+    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
+    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
+      return g;
+    }
+    untake_g(scheduler, *g);
+    if (helper_stack_class(scheduler) == size_class) {
+      return nullptr;
+    }
+  }
+}
+
+/// For a P that has nothing else. On g0.
+inline goroutine* take_forked(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if (!scheduler.has_forks()) [[likely]] {
+    return nullptr;
+  }
+  goroutine* const g = make_helper(scheduler, &m, m.search.next());
+  if (g != nullptr) {
+    m.p->counts.created.add();
+    trace_detail::made(&m, *g);
+    m.p->counts.steals.add();
+    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
+    begin_slice(*m.p);
+  }
+  return g;
+}
+
+/// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
+/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
+THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
+  goroutine* const g = make_helper(scheduler, nullptr, at);
+  if (g != nullptr) {
+    scheduler.count_created_elsewhere();
+    trace_detail::made(nullptr, *g);
+    ready_elsewhere(*g);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/sched/freeze/frame_walk.hpp ----
+//
+// The callers on a stack that stands still, whatever it was doing when it was made to.
+//
+// Purpose
+//   A dump looks at goroutines that a signal has interrupted at any instruction: in the middle of
+//   the unwinder, with an exception half thrown and the stack pointer already elsewhere; in the
+//   loader; in a function's last instructions, which not every compiler describes rightly. The
+//   unwinder of exceptions, which trusts its tables and the stack, ends such a program.
+//
+// So each step is checked
+//   FW1  only words of the goroutine's own stack are read
+//   FW2  each frame lies above the one before it
+//   FW3  nothing is called that locks or allocates
+//   What fails a check ends the walk: a wrong rule costs lines of the report, never the program.
+//
+// Runs in the handler of a signal; uses about 6 KiB of its stack.
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// The addresses that a stack may use: low included, high not.
+struct stack_bounds {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  /// How far below `low` the innermost frame may begin: into the guard, if the stack is used up.
+  std::uintptr_t below = 0;
+
+  bool holds_word(std::uintptr_t at) const noexcept {
+    return at % sizeof(at) == 0 && at >= low && at < high && high - at >= sizeof(at);
+  }
+};
+
+/// A word of another's stack. The sanitizers cannot know that this is allowed.
+THRUM_NOINLINE THRUM_NO_SANITIZE inline std::uintptr_t word_at(std::uintptr_t at) noexcept {
+  return *reinterpret_cast<const volatile std::uintptr_t*>(at);
+}
+
+/// How one register of the caller is found.
+struct register_rule {
+  enum class kind : std::uint8_t {
+    same,
+    undefined,
+    saved_at,      // the frame's address and `number`
+    is_offset,     // the same, but the sum itself
+    in_register,   // `number`
+    saved_at_sum,  // an expression says where
+    is_sum,        // an expression says what
+  };
+  kind how = kind::same;
+  std::int64_t number = 0;
+  os::byte_reader expression;
+};
+
+/// All rules that hold at one instruction.
+struct frame_rules {
+  register_rule registers[arch::frame_registers::count];
+  bool frame_is_sum = false;
+  std::uint64_t frame_register = 0;
+  std::int64_t frame_offset = 0;
+  os::byte_reader frame_expression;
+};
+
+/// Runs the instructions of a table up to an address. False: something is not understood.
+class rule_reader {
+ public:
+  rule_reader(const os::unwind_entry& entry, std::uintptr_t address) noexcept
+      : entry_(entry), address_(address), at_(entry.begin) {}
+
+  bool read(frame_rules& rules) noexcept {
+    if (!run(entry_.common, rules)) {
+      return false;
+    }
+    initial_ = rules;
+    at_ = entry_.begin;
+    return run(entry_.own, rules);
+  }
+
+ private:
+  using kind = register_rule::kind;
+
+  static void set(frame_rules& rules, std::uint64_t number, const register_rule& rule) noexcept {
+    if (number < arch::frame_registers::count) {
+      rules.registers[number] = rule;
+    }
+  }
+
+  static os::byte_reader block(os::byte_reader& in) noexcept {
+    const std::uint64_t bytes = in.unsigned_number();
+    const std::uintptr_t begin = in.at();
+    in.skip(bytes);
+    return in.failed() ? os::byte_reader() : os::byte_reader(begin, in.at());
+  }
+
+  std::int64_t in_units(std::uint64_t n) const noexcept {
+    return static_cast<std::int64_t>(n) * entry_.data_unit;
+  }
+
+  /// False: the instructions from here on are about what lies behind the address.
+  bool advance(std::uint64_t units) noexcept {
+    at_ += base::convert<std::uintptr_t>(units * entry_.code_unit);
+    return at_ <= address_;
+  }
+
+  bool run(os::byte_reader in, frame_rules& rules) noexcept {
+    while (!in.at_end()) {
+      const auto code = in.read<std::uint8_t>();
+      const std::uint64_t low = code & 0x3FU;
+      switch (code & 0xC0U) {
+        case 0x40:
+          if (!advance(low)) {
+            return true;
+          }
+          continue;
+        case 0x80: set(rules, low, {kind::saved_at, in_units(in.unsigned_number()), {}}); continue;
+        case 0xC0: restore(rules, low); continue;
+        default: break;
+      }
+      bool behind = false;
+      if (!run_long(code, in, rules, behind)) {
+        return false;
+      }
+      if (behind) {
+        return true;
+      }
+    }
+    return !in.failed();
+  }
+
+  void restore(frame_rules& rules, std::uint64_t number) const noexcept {
+    if (number < arch::frame_registers::count) {
+      rules.registers[number] = initial_.registers[number];
+    }
+  }
+
+  bool run_long(std::uint8_t code, os::byte_reader& in, frame_rules& rules, bool& behind) noexcept {
+    switch (code) {
+      case 0x00: return true;
+      case 0x01:
+        at_ = in.pointer(entry_.pointer_form);
+        behind = at_ > address_;
+        return true;
+      case 0x02: behind = !advance(in.read<std::uint8_t>()); return true;
+      case 0x03: behind = !advance(in.read<std::uint16_t>()); return true;
+      case 0x04: behind = !advance(in.read<std::uint32_t>()); return true;
+      case 0x0A:
+        if (depth_ == max_depth) {
+          return false;
+        }
+        kept_[depth_++] = rules;
+        return true;
+      case 0x0B:
+        if (depth_ == 0) {
+          return false;
+        }
+        rules = kept_[--depth_];
+        return true;
+      case 0x0C:
+      case 0x12:
+        rules.frame_is_sum = false;
+        rules.frame_register = in.unsigned_number();
+        rules.frame_offset = code == 0x0C ? static_cast<std::int64_t>(in.unsigned_number())
+                                          : in.signed_number() * entry_.data_unit;
+        return true;
+      case 0x0D:
+        rules.frame_is_sum = false;
+        rules.frame_register = in.unsigned_number();
+        return true;
+      case 0x0E: rules.frame_offset = static_cast<std::int64_t>(in.unsigned_number()); return true;
+      case 0x13: rules.frame_offset = in.signed_number() * entry_.data_unit; return true;
+      case 0x0F:
+        rules.frame_is_sum = true;
+        rules.frame_expression = block(in);
+        return true;
+      case 0x2D: return true;  // the return address is signed: see plain_address
+      case 0x2E: in.unsigned_number(); return true;
+      default: return run_register(code, in, rules);
+    }
+  }
+
+  bool run_register(std::uint8_t code, os::byte_reader& in, frame_rules& rules) noexcept {
+    const std::uint64_t number = in.unsigned_number();
+    switch (code) {
+      case 0x05: set(rules, number, {kind::saved_at, in_units(in.unsigned_number()), {}}); break;
+      case 0x06: restore(rules, number); break;
+      case 0x07: set(rules, number, {kind::undefined, 0, {}}); break;
+      case 0x08: set(rules, number, {kind::same, 0, {}}); break;
+      case 0x09:
+        set(rules, number,
+            {kind::in_register, static_cast<std::int64_t>(in.unsigned_number()), {}});
+        break;
+      case 0x10: set(rules, number, {kind::saved_at_sum, 0, block(in)}); break;
+      case 0x11:
+        set(rules, number, {kind::saved_at, in.signed_number() * entry_.data_unit, {}});
+        break;
+      case 0x14: set(rules, number, {kind::is_offset, in_units(in.unsigned_number()), {}}); break;
+      case 0x15:
+        set(rules, number, {kind::is_offset, in.signed_number() * entry_.data_unit, {}});
+        break;
+      case 0x16: set(rules, number, {kind::is_sum, 0, block(in)}); break;
+      case 0x2F: set(rules, number, {kind::saved_at, -in_units(in.unsigned_number()), {}}); break;
+      default: return false;
+    }
+    return true;
+  }
+
+  static constexpr std::size_t max_depth = 3;
+
+  const os::unwind_entry& entry_;
+  const std::uintptr_t address_;
+  std::uintptr_t at_;
+  frame_rules initial_;
+  frame_rules kept_[max_depth];
+  std::size_t depth_ = 0;
+};
+
+/// Works out an expression, which begins with `pushed` on its stack if there is one.
+class expression_reader {
+ public:
+  expression_reader(const arch::frame_registers& at, const stack_bounds& bounds) noexcept
+      : at_(at), bounds_(bounds) {}
+
+  bool read(os::byte_reader in, const std::uintptr_t* pushed, std::uintptr_t& result) noexcept {
+    size_ = 0;
+    if (pushed != nullptr) {
+      push(*pushed);
+    }
+    while (!in.at_end()) {
+      if (!run(in.read<std::uint8_t>(), in)) {
+        return false;
+      }
+    }
+    if (in.failed() || size_ == 0) {
+      return false;
+    }
+    result = stack_[size_ - 1];
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t capacity = 8;
+  static constexpr std::size_t word_bits = 8 * sizeof(std::uintptr_t);
+
+  bool push(std::uintptr_t value) noexcept {
+    if (size_ == capacity) {
+      return false;
+    }
+    stack_[size_++] = value;
+    return true;
+  }
+
+  bool run(std::uint8_t code, os::byte_reader& in) noexcept {
+    if (code >= 0x30 && code <= 0x4F) {
+      return push(code - 0x30U);
+    }
+    if (code >= 0x70 && code <= 0x8F) {
+      const std::size_t number = code - 0x70U;
+      const std::int64_t offset = in.signed_number();
+      return number < arch::frame_registers::count &&
+             push(at_.value[number] + static_cast<std::uintptr_t>(offset));
+    }
+    switch (code) {
+      case 0x08: return push(in.read<std::uint8_t>());
+      case 0x09: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int8_t>()}));
+      case 0x0A: return push(in.read<std::uint16_t>());
+      case 0x0B: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int16_t>()}));
+      case 0x0C: return push(in.read<std::uint32_t>());
+      case 0x0D: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int32_t>()}));
+      case 0x10: return push(base::convert<std::uintptr_t>(in.unsigned_number()));
+      case 0x11: return push(static_cast<std::uintptr_t>(in.signed_number()));
+      default: break;
+    }
+    if (size_ == 0) {
+      return false;
+    }
+    std::uintptr_t& top = stack_[size_ - 1];
+    switch (code) {
+      case 0x06:
+        if (!bounds_.holds_word(top)) {
+          return false;
+        }
+        top = word_at(top);
+        return true;
+      case 0x12: return push(top);
+      case 0x13: --size_; return true;
+      case 0x23: top += base::convert<std::uintptr_t>(in.unsigned_number()); return true;
+      default: return run_on_two(code);
+    }
+  }
+
+  bool run_on_two(std::uint8_t code) noexcept {
+    if (size_ < 2) {
+      return false;
+    }
+    const std::uintptr_t right = stack_[--size_];
+    std::uintptr_t& left = stack_[size_ - 1];
+    const auto is_signed = [](std::uintptr_t value) { return static_cast<std::intptr_t>(value); };
+    switch (code) {
+      case 0x1A: left &= right; return true;
+      case 0x1C: left -= right; return true;
+      case 0x21: left |= right; return true;
+      case 0x22: left += right; return true;
+      case 0x24: left = right < word_bits ? left << right : 0; return true;
+      case 0x25: left = right < word_bits ? left >> right : 0; return true;
+      case 0x29: left = left == right; return true;
+      case 0x2A: left = is_signed(left) >= is_signed(right); return true;
+      case 0x2B: left = is_signed(left) > is_signed(right); return true;
+      case 0x2C: left = is_signed(left) <= is_signed(right); return true;
+      case 0x2D: left = is_signed(left) < is_signed(right); return true;
+      case 0x2E: left = left != right; return true;
+      default: return false;
+    }
+  }
+
+  const arch::frame_registers& at_;
+  const stack_bounds& bounds_;
+  std::uintptr_t stack_[capacity] = {};
+  std::size_t size_ = 0;
+};
+
+/// Steps from a frame to its caller's. False: there is no caller, or the rules do not fit the stack.
+/// `moves`: the caller's frame must lie higher, and not just as high.
+inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
+                           std::uint64_t return_column, const stack_bounds& bounds,
+                           bool moves) noexcept {
+  using registers = arch::frame_registers;
+  using kind = register_rule::kind;
+  expression_reader expressions(at, bounds);
+  std::uintptr_t frame = 0;
+  if (rules.frame_is_sum) {
+    if (!expressions.read(rules.frame_expression, nullptr, frame)) {
+      return false;
+    }
+  } else if (rules.frame_register < registers::count) {
+    frame = at.value[rules.frame_register] + static_cast<std::uintptr_t>(rules.frame_offset);
+  }
+  const std::uintptr_t sp = at.value[registers::sp];
+  // FW2
+  if (frame % sizeof(frame) != 0 || frame < sp || (moves && frame == sp) || frame > bounds.high ||
+      return_column >= registers::count) {
+    return false;
+  }
+  registers caller = at;
+  caller.value[registers::sp] = frame - registers::below_frame;
+  for (std::size_t i = 0; i != registers::count; ++i) {
+    const register_rule& rule = rules.registers[i];
+    std::uintptr_t place = frame + static_cast<std::uintptr_t>(rule.number);
+    switch (rule.how) {
+      case kind::same: continue;
+      case kind::undefined:
+        if (i == return_column) {
+          return false;  // the end of the stack
+        }
+        continue;
+      case kind::is_offset: caller.value[i] = place; continue;
+      case kind::in_register:
+        if (rule.number < 0 || static_cast<std::size_t>(rule.number) >= registers::count) {
+          return false;
+        }
+        caller.value[i] = at.value[rule.number];
+        continue;
+      case kind::is_sum:
+        if (!expressions.read(rule.expression, &frame, caller.value[i])) {
+          return false;
+        }
+        continue;
+      case kind::saved_at_sum:
+        if (!expressions.read(rule.expression, &frame, place)) {
+          return false;
+        }
+        break;
+      case kind::saved_at: break;
+    }
+    if (!bounds.holds_word(place)) {
+      return false;
+    }
+    caller.value[i] = word_at(place);
+  }
+  caller.pc = arch::plain_address(caller.value[return_column]);
+  caller.value[return_column] = caller.pc;
+  at = caller;
+  return true;
+}
+
+/// Goes to the caller of a function that does not exist: it was called by a bad pointer. False: unknown
+/// how, on this processor.
+inline bool leave_bad_call(arch::frame_registers& at, const stack_bounds& bounds) noexcept {
+  constexpr bool is_in_register = arch::return_register >= 0;
+  constexpr std::size_t number =
+      is_in_register ? static_cast<std::size_t>(arch::return_register) : 0;
+  if (is_in_register) {
+    at.pc = arch::plain_address(at.value[number]);
+    return true;
+  }
+  std::uintptr_t& sp = at.value[arch::frame_registers::sp];
+  if (arch::return_register == arch::return_unknown || !bounds.holds_word(sp)) {
+    return false;
+  }
+  at.pc = word_at(sp);
+  sp += sizeof sp;
+  return true;
+}
+
+/// The callers of a stack that stands still with these registers. `interrupted`: its innermost
+/// function stands at that instruction, and not inside a call that returns there. FW3: it is also
+/// called in the handlers of signals.
+THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupted,
+                                       const stack_bounds& bounds, os::call_stack& out) noexcept {
+  using registers = arch::frame_registers;
+  out.size = 0;
+  const std::uintptr_t begin = at.value[registers::sp];
+  if (begin < bounds.low - bounds.below || begin > bounds.high) {
+    return;  // on another stack: a signal's, or a foreign coroutine's
+  }
+  while ((at.pc != 0 || interrupted) && out.size != os::call_stack::capacity) {
+    const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
+    out.frames[out.size++] = reinterpret_cast<const void*>(address);
+    os::code_file file;
+    os::unwind_entry entry;
+    const bool is_code = os::find_code_file(address, file);
+    if (!is_code && interrupted && out.size == 1 && leave_bad_call(at, bounds)) {
+      interrupted = false;
+      continue;
+    }
+    if (!is_code || !os::find_unwind_entry(address, file, entry)) {
+      return;
+    }
+    if (entry.is_signal) {
+      --out.size;  // where the handler of a signal returns to says nothing
+    }
+    frame_rules rules;
+    if (!rule_reader(entry, address).read(rules) ||
+        !step_to_caller(at, rules, entry.return_column, bounds, !interrupted)) {
+      return;
+    }
+    interrupted = entry.is_signal;
+  }
+}
+
+/// The callers of a parked stack, at the stack pointer that the switch has saved.
+inline void walk_parked(const void* sp, const stack_bounds& bounds, os::call_stack& out) noexcept {
+  // FW1: the frame of the switch, too
+  const auto at = reinterpret_cast<std::uintptr_t>(sp);
+  if (at < bounds.low || at >= bounds.high || bounds.high - at < arch::parked_frame_bytes) {
+    out.size = 0;
+    return;
+  }
+  walk_frames(arch::parked_registers(sp), false, bounds, out);
+}
+
+/// The callers of what the handler of a signal has interrupted, which was given `context`.
+inline void walk_interrupted(const void* context, const stack_bounds& bounds,
+                             os::call_stack& out) noexcept {
+  walk_frames(arch::interrupted_registers(os::machine_state(context)), true, bounds, out);
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/sched/freeze/freeze_holder.hpp ----
+//
+// The holder of a P stands still while another thread looks at all stacks: see freeze/freeze.hpp.
+//
+// It notes down its own callers before it waits, if it has a goroutine. It may have been
+// interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
+// without locks: freeze/frame_walk.hpp.
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Where the frames of a goroutine lie.
+inline stack_bounds stack_of(const goroutine& g) noexcept {
+  return {reinterpret_cast<std::uintptr_t>(g.stack_low), reinterpret_cast<std::uintptr_t>(&g)};
+}
+
+/// Keeps the callers of the goroutine that runs on this M: those of the code that was interrupted,
+/// in the handler of a signal, else the caller's own.
+THRUM_COLD inline void note_callers(machine& m) noexcept {
+  if (const void* const context = m.interruption.context) {
+    walk_interrupted(context, stack_of(*m.g), m.callers);
+    return;
+  }
+  struct call {
+    machine& m;
+    void* sp;
+  } own{m, nullptr};
+  arch::call_as_parked(
+      &own.sp,
+      [](void* argument) noexcept {
+        auto& here = *static_cast<call*>(argument);
+        walk_parked(here.sp, stack_of(*here.m.g), here.m.callers);
+      },
+      &own);
+}
+
+/// The holder of a P waits for the end of a freeze.
+THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
+  freeze_state& freeze = m.scheduler->freeze;
+  const std::uint32_t phase = freeze.phase();
+  if (!freeze_state::is_frozen(phase)) {
+    return;
+  }
+  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process no thread looks
+    note_callers(m);
+  }
+  // [fz.phase >] release: the callers, to the thread that freezes.
+  m.p->frozen_in.store(phase, release);
+  freeze.wait(phase);
+}
+
+/// For an M that has just been given a P: a freeze counts a P without a holder as stopped.
+inline void wait_if_frozen(machine& m) noexcept {
+  traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
+  // relaxed: ordered by the fence of [fz.phase]
+  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
+    wait_while_frozen(m);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+/// The callers of a goroutine that is parked, or stands in a handler without a processor, and stays
+/// so meanwhile; none if it has not begun. No malloc.
+THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_stack& out) noexcept {
+  out.size = 0;
+  if ((g.flags & sched::g_started) == 0) {
+    return;  // its one return address is where a function begins, which is behind no call
+  }
+  // [g.status <] acquire: of a preempted one, its thread and what that was interrupted in.
+  const bool preempted = g.status.load(acquire) == sched::g_status::preempted;
+  if (preempted && g.bound->interruption.context != nullptr) {
+    sched::walk_interrupted(g.bound->interruption.context, sched::stack_of(g), out);
+    return;
+  }
+  sched::walk_parked(g.sp.get(), sched::stack_of(g), out);
+}
+
+/// An address inside the call that started a goroutine: what lies behind a call may be another line.
+THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexcept {
+  const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
+  return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
+}
+
+/// Whether a function belongs to the inside of the library, which says nothing to its user.
+inline bool is_internal(std::string_view function) noexcept {
+  for (const std::string_view part :
+       {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
+        "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
+        "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
+        "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
+        "::asio_detail::",
+        // as mangled, of a name that is too long for the demangler
+        "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
+        "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
+        "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
+        "14profile_detail", "11page_detail", "11asio_detail",
+        // the processor's own
+        "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
+        "thrum_watch_exception"}) {
+    if (function.find(part) != function.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
+/// the user's lines into it.
+inline bool is_users(std::string_view place, std::string_view line) noexcept {
+  return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
+                                 place.substr(0, 6) != "thrum_");  // not the processor's own
+}
+
+/// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
+inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text = symbols.describe(address) + "\n";
+  if (const std::string_view line = symbols.line_of(address); !line.empty()) {
+    text.append("\t\t").append(line).append("\n");
+  }
+  return text;
+}
+
+/// Whether a place belongs to what throws an exception, or ends the program for one.
+inline bool is_throwing(std::string_view place) noexcept {
+  for (const std::string_view first :
+       {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
+        "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
+        "libgcc_s", "libc++abi", "libunwind"}) {
+    if (place.substr(0, first.size()) == first) {
+      return true;
+    }
+  }
+  for (const std::string_view part :
+       {"::base::throw_", " at libstdc++", " at libgcc_s", " at libc++abi"}) {
+    if (place.find(part) != place.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
+inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                  std::size_t size) {
+  std::size_t passed = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::string_view place = symbols.describe(frames[i]);
+    if (is_throwing(place)) {
+      passed = i + 1;
+    } else if (is_users(place, symbols.line_of(frames[i]))) {
+      break;
+    }
+  }
+  return passed < size ? passed : 0;
+}
+
+/// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
+/// all callers if none is.
+inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
+                                    std::size_t size) {
+  std::string shown;
+  std::string all;
+  for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
+    const std::string place = "\t" + describe_place(symbols, frames[i]);
+    all.append(place);
+    if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
+      shown.append(place);
+    }
+  }
+  return shown.empty() ? all : shown;
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
+
+// ---- thrum/detail/debug/tally.hpp ----
+//
+// How often each of few things was seen among many: a million goroutines stand at a few places.
+//
+// An array that is sorted and freed of repetitions whenever it has doubled, so that it stays as
+// small as the number of different things. No std::map and std::sort: every source file of a
+// program pays for what this header brings, unless the library is compiled apart.
+#ifndef THRUM_DETAIL_DEBUG_TALLY_HPP
+#define THRUM_DETAIL_DEBUG_TALLY_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+class tally {
+ public:
+  /// Something of that kind at that place, n times.
+  struct entry {
+    const void* place = nullptr;
+    std::uint32_t kind = 0;
+    std::uint64_t n = 0;
+  };
+
+  void add(const void* place, std::uint32_t kind = 0) {
+    entries_.push_back({place, kind, 1});
+    if (entries_.size() >= room_) {
+      merge();
+      room_ = 2 * entries_.size() < least_room ? least_room : 2 * entries_.size();
+    }
+  }
+
+  /// Each once, in order of kinds, then places.
+  const std::vector<entry>& by_kind() {
+    merge();
+    return entries_;
+  }
+
+  /// Each once, the most frequent first.
+  const std::vector<entry>& by_frequency() {
+    merge();
+    sort([](const void* a, const void* b) {
+      const auto& one = *static_cast<const entry*>(a);
+      const auto& other = *static_cast<const entry*>(b);
+      return one.n != other.n ? (one.n > other.n ? -1 : 1) : order(one, other);
+    });
+    return entries_;
+  }
+
+ private:
+  static constexpr std::size_t least_room = 256;
+
+  static int order(const entry& one, const entry& other) noexcept {
+    if (one.kind != other.kind) {
+      return one.kind < other.kind ? -1 : 1;
+    }
+    const auto place = reinterpret_cast<std::uintptr_t>(one.place);
+    const auto other_place = reinterpret_cast<std::uintptr_t>(other.place);
+    return place < other_place ? -1 : place == other_place ? 0 : 1;
+  }
+
+  void sort(int (*compare)(const void*, const void*)) {
+    if (!entries_.empty()) {
+      std::qsort(entries_.data(), entries_.size(), sizeof(entry), compare);
+    }
+  }
+
+  void merge() {
+    sort([](const void* a, const void* b) {
+      return order(*static_cast<const entry*>(a), *static_cast<const entry*>(b));
+    });
+    std::size_t last = 0;  // of those that stay
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      if (order(entries_[last], entries_[i]) == 0) {
+        entries_[last].n += entries_[i].n;
+      } else {
+        entries_[++last] = entries_[i];
+      }
+    }
+    if (!entries_.empty()) {
+      entries_.resize(last + 1);
+    }
+  }
+
+  std::vector<entry> entries_;
+  std::size_t room_ = least_room;
+};
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif
+
+// ---- thrum/detail/sched/freeze/freeze.hpp ----
+//
+// Stopping all goroutines of a scheduler for a moment, to look at their stacks.
+//
+// Every P is asked, as for preemption; its holder waits, with it, at the next place where it
+// attends to what is asked: between two goroutines, at the end of an operation, or in the handler
+// of a signal. A P without a holder needs no asking: a thread that takes it comes by such a place
+// before it switches to a goroutine. So when every P that is held has a waiting holder, no
+// goroutine is switched to or leaves its stack until the end of the freeze.
+//
+// Not stopped are threads without a P: inside blocking(), or in a call that lost its P. They touch
+// their own stacks only.
+//
+// What a holder does about it is in freeze/freeze_holder.hpp.
+//
+// FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
+//      malloc. The code that looks collects addresses, and makes words of them afterwards.
+//
+// Fences of [fz.phase]: freezer, hold, stop_in_handler, wait_if_frozen.
+#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
+#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class [[nodiscard]] freezer {
+ public:
+  /// Waits until all others have stopped, but not longer than `patience_ns`. The caller is inside a
+  /// section, or a thread that is none of the scheduler's, between begin_exclusive() and
+  /// end_exclusive() of scheduler.freeze.
+  freezer(runtime_scheduler& scheduler, machine* own, std::int64_t patience_ns) noexcept
+      : scheduler_(scheduler), own_(own) {
+    const std::uint32_t phase = scheduler.freeze.start();
+    scheduler.for_each_live_p([](processor& p) {
+      // [p.attention >] release: pairs with the exchange in attend.
+      p.attention.fetch_or(attention_freeze, release);
+    });
+    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
+                            // that takes a P looks
+    const std::int64_t end = traits::now() + patience_ns;
+    const processor* const mine = own != nullptr ? own->p : nullptr;
+    for (std::uint32_t turn = 0;; ++turn) {
+      complete_ = true;
+      scheduler.for_each_live_p([&](processor& p) {
+        complete_ = (&p == mine || has_stopped(p, phase, turn)) && complete_;
+      });
+      if (complete_ || traits::now() >= end) {
+        return;
+      }
+      os::sleep_ns(50'000);
+    }
+  }
+
+  ~freezer() { scheduler_.freeze.finish(); }
+  freezer(const freezer&) = delete;
+  freezer& operator=(const freezer&) = delete;
+
+  /// Whether all holders of Ps have stopped.
+  bool complete() const noexcept { return complete_; }
+
+  /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
+  const os::call_stack* callers_of(const goroutine& g) const noexcept {
+    const os::call_stack* found = nullptr;
+    scheduler_.for_each_live_p([&](processor& p) {
+      machine* const m = p.m.peek();
+      // [fz.phase <] acquire: the callers
+      const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.own_phase();
+      if ((waits || m == own_) && m != nullptr && m->g == &g) {
+        found = &m->callers;
+      }
+    });
+    return found;
+  }
+
+ private:
+  bool has_stopped(processor& p, std::uint32_t phase, std::uint32_t turn) noexcept {
+    if (p.status.load(acquire) != p_status::running) {  // [p.status <] acquire: what its M has left
+      return true;
+    }
+    if (p.frozen_in.load(acquire) == phase) {  // [fz.phase <] acquire: its callers
+      return true;
+    }
+    // [p.attention >] release: pairs with the exchange in attend.
+    p.attention.fetch_or(attention_freeze, release);
+    machine* const m = p.m.peek();  // A stray signal is harmless
+    if (m != nullptr && m->as_host == nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
+      m->self.interrupt(m->interruption);
+    }
+    return false;
+  }
+
+  runtime_scheduler& scheduler_;
+  machine* const own_;
+  bool complete_ = false;
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace debug {
+
+using namespace base::orders;
+
+/// One goroutine. Inexact if it runs while it is recorded.
+struct goroutine_record {
+  goroutine_id id = 0;
+  char name[24] = {};
+  sched::g_status status = sched::g_status::idle;
+  sched::wait_reason reason = sched::wait_reason::none;
+  std::int64_t waiting_ms = 0;  // known to about 10 ms
+  const void* started_at = nullptr;
+  bool is_locked = false;  // to its thread
+  const void* const* frames = nullptr;
+  std::size_t size = 0;                 // of frames
+  sched::label_list* labels = nullptr;  // held by the list that it is in
+};
+
+constexpr std::string_view describe(sched::g_status status) noexcept {
+  switch (status) {
+    case sched::g_status::idle: return "idle";
+    case sched::g_status::runnable: return "runnable";
+    case sched::g_status::running: return "running";
+    case sched::g_status::syscall: return "syscall";
+    case sched::g_status::waiting: return "waiting";
+    case sched::g_status::dead: return "dead";
+    case sched::g_status::preempted: return "preempted";
+  }
+  return "";
+}
+
+/// Pages for the callers of many goroutines; only what is touched counts.
+class frame_arena {
+ public:
+  explicit frame_arena(std::size_t goroutines) noexcept
+      : bytes_((goroutines + 1) * sizeof(os::call_stack::frames)),
+        next_(static_cast<const void**>(os::map(bytes_))),
+        memory_(next_) {}
+  ~frame_arena() {
+    if (memory_ != nullptr) {
+      os::unmap(memory_, bytes_);
+    }
+  }
+  frame_arena(const frame_arena&) = delete;
+  frame_arena& operator=(const frame_arena&) = delete;
+
+  /// Keeps a copy. No malloc.
+  void keep(const os::call_stack& callers, goroutine_record& record) noexcept {
+    if (memory_ == nullptr) {
+      return;
+    }
+    std::memcpy(next_, callers.frames, callers.size * sizeof *next_);
+    record.frames = next_;
+    record.size = callers.size;
+    next_ += callers.size;
+  }
+
+ private:
+  std::size_t bytes_;
+  const void** next_;
+  const void** memory_;
+};
+
+/// The time since a moment that was cut to 32 bits, up to 49 days ago, or a little after `now`.
+constexpr std::int64_t waited_ms(std::int64_t now_ms, std::uint32_t parked_ms) noexcept {
+  constexpr std::uint32_t ahead = 60'000;
+  const std::uint32_t passed = static_cast<std::uint32_t>(now_ms) - parked_ms;
+  return passed < std::uint32_t{0} - ahead ? passed : 0;
+}
+
+/// Writes what can be told of one G without stopping it. False: it is not alive. No malloc.
+THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::goroutine& g,
+                                        std::int64_t now_ms) noexcept {
+  // [g.status <] acquire: where it stands, if it does. Exact only while all is quiet.
+  const sched::g_status status = g.status.load(acquire);
+  if (status == sched::g_status::idle || status == sched::g_status::dead) {
+    return false;
+  }
+  record.id = g.id;
+  for (std::size_t i = 0; i != sizeof g.name; ++i) {
+    // Byte by byte: the name may change meanwhile, and ThreadSanitizer looks into memmove.
+    record.name[i] = const_cast<const volatile char&>(g.name[i]);
+  }
+  record.status = status;
+  record.started_at = starting_call(g);
+  record.is_locked = g.thread_locks != 0;
+  if (status == sched::g_status::waiting) {
+    record.reason = g.reason.peek();
+    record.waiting_ms = waited_ms(now_ms, g.parked_ms.get());
+  }
+  return true;
+}
+
+/// Where the goroutines stand.
+enum class world : std::uint8_t {
+  running,  // they go on meanwhile: no callers
+  quiet,    // nothing runs
+  stopped,  // they are stopped for a moment
+};
+
+/// The goroutines that were alive when it began, by id, each with what can be seen of it.
+///
+/// While all goroutines stand still, no client is served. So they are looked at in pieces: as many
+/// as `piece` in one freeze, which lasts well under a millisecond then, and between two freezes
+/// they go on for as long as they stood. The picture is not of one moment, but each goroutine in it
+/// is.
+class goroutine_list {
+ public:
+  static constexpr std::size_t piece = 128;
+
+  /// All goroutines, or only the one with this id. Allocates; not inside a section.
+  explicit goroutine_list(sched::runtime_scheduler& scheduler, goroutine_id only = 0)
+      : scheduler_(scheduler), all_(find_alive(scheduler, only)), frames_(all_.size()) {}
+
+  ~goroutine_list() {
+    for (const seen& each : all_) {
+      if (each.record.labels != nullptr) {
+        each.record.labels->let_go();
+      }
+    }
+  }
+  goroutine_list(const goroutine_list&) = delete;
+  goroutine_list& operator=(const goroutine_list&) = delete;
+
+  /// Blocks the thread for as long as the look takes. Once.
+  void look(world where) {
+    if (where == world::stopped) {
+      look_in_pieces();
+      return;
+    }
+    for (seen& each : all_) {
+      look_at(each, where == world::quiet, nullptr);
+    }
+  }
+
+  /// Calls f(record) for each that is still alive.
+  template <class F>
+  void for_each(F f) const {
+    for (const seen& each : all_) {
+      if (each.is_alive) {
+        f(each.record);
+      }
+    }
+  }
+
+ private:
+  struct seen {
+    const sched::goroutine* g = nullptr;
+    goroutine_record record;
+    bool is_alive = true;
+  };
+
+  static std::int64_t now_ms(const sched::runtime_scheduler& scheduler) noexcept {
+    return (os::now() - scheduler.started_at) / 1'000'000;
+  }
+
+  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler, goroutine_id only) {
+    std::vector<seen> found;
+    const std::int64_t now = now_ms(scheduler);
+    scheduler.pool->for_each([&](sched::goroutine& g) {
+      seen each;
+      each.g = &g;
+      if (describe_into(each.record, g, now) && (only == 0 || each.record.id == only)) {
+        found.push_back(each);
+      }
+    });
+    if (!found.empty()) {
+      std::qsort(found.data(), found.size(), sizeof(seen), [](const void* a, const void* b) {
+        const goroutine_id one = static_cast<const seen*>(a)->record.id;
+        const goroutine_id other = static_cast<const seen*>(b)->record.id;
+        return one < other ? -1 : one == other ? 0 : 1;
+      });
+    }
+    return found;
+  }
+
+  void look_in_pieces() {
+    constexpr int most_failures = 20;  // then a goroutine does not stop at all
+    int failures = 0;
+    for (std::size_t first = 0; first < all_.size();) {
+      const std::int64_t begin = os::now();
+      const std::size_t last = first + piece < all_.size() ? first + piece : all_.size();
+      const bool done = look_at_piece(first, last, failures == most_failures);
+      failures += !done;
+      first = done ? last : first;
+      if (first < all_.size()) {
+        os::sleep_ns(os::now() - begin);
+      }
+    }
+  }
+
+  /// False: not all goroutines have stopped in time; nothing was looked at. `anyway`: those that
+  /// are parked are left without their callers then.
+  bool look_at_piece(std::size_t first, std::size_t last, bool anyway) {
+    constexpr std::int64_t patience_ns = 5'000'000;
+    bool complete = false;
+    scheduler_.freeze.begin_exclusive();
+    {
+      sched::section here;
+      sched::machine* const own =
+          here.m() != nullptr && here.m()->scheduler == &scheduler_ ? here.m() : nullptr;
+      if (own != nullptr) {
+        sched::note_callers(*own);
+      }
+      // FZ1: to the end of its life
+      const sched::freezer frozen(scheduler_, own, anyway ? 0 : patience_ns);
+      complete = frozen.complete();
+      for (std::size_t i = first; i != last && (complete || anyway); ++i) {
+        look_at(all_[i], complete, &frozen);
+      }
+    }
+    scheduler_.freeze.end_exclusive();
+    return complete || anyway;
+  }
+
+  /// No malloc.
+  void look_at(seen& each, bool may_walk, const sched::freezer* frozen) noexcept {
+    goroutine_record& record = each.record;
+    const goroutine_id expected = record.id;
+    record = {};
+    each.is_alive = describe_into(record, *each.g, now_ms(scheduler_)) && record.id == expected;
+    if (!each.is_alive) {
+      return;  // it has ended; another may have its place
+    }
+    const bool is_parked = record.status == sched::g_status::waiting ||
+                           record.status == sched::g_status::runnable ||
+                           record.status == sched::g_status::preempted;
+    if (may_walk && each.g->labels != nullptr) {
+      record.labels = each.g->labels;
+      record.labels->hold();
+    }
+    if (may_walk && is_parked) {
+      os::call_stack callers;
+      collect_parked(*each.g, callers);
+      frames_.keep(callers, record);
+    } else if (frozen != nullptr) {
+      if (const os::call_stack* const noted = frozen->callers_of(*each.g)) {
+        frames_.keep(*noted, record);
+      }
+    }
+  }
+
+  sched::runtime_scheduler& scheduler_;
+  std::vector<seen> all_;
+  frame_arena frames_;
+};
+
+/// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and its callers.
+inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
+  std::string text = "goroutine " + std::to_string(g.id) + " [";
+  if (g.status == sched::g_status::waiting) {
+    text.append(sched::describe(g.reason)).append(", ");
+    constexpr std::int64_t minute = 60'000;
+    if (g.waiting_ms < minute) {
+      text.append(std::to_string(g.waiting_ms)).append(" ms");
+    } else {
+      text.append(std::to_string(g.waiting_ms / minute)).append(" minutes");
+    }
+  } else {
+    text.append(describe(g.status));
+  }
+  text.append(g.is_locked ? ", locked to thread]" : "]");
+  if (g.name[0] != '\0') {
+    text.append(" \"").append(g.name).append("\"");
+  }
+  if (g.labels != nullptr) {
+    text.append(" {").append(g.labels->text).append("}");
+  }
+  text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
+  if (g.size == 0 && g.status == sched::g_status::running) {
+    text.append("\tnot walked\n");
+  }
+  return text.append("\tstarted in ").append(describe_place(symbols, g.started_at));
+}
+
+/// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
+/// processes and blocks the thread. Not inside a section.
+inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
+  os::symbolizer symbols;
+  if (with_lines) {
+    tally seen;
+    all.for_each([&](const goroutine_record& g) {
+      for (std::size_t i = 0; i != g.size; ++i) {
+        seen.add(g.frames[i]);
+      }
+      seen.add(g.started_at);
+    });
+    std::vector<const void*> places;
+    for (const tally::entry& each : seen.by_kind()) {
+      places.push_back(each.place);
+    }
+    symbols.find_lines(std::move(places));
+  }
+  std::string text;
+  all.for_each([&](const goroutine_record& g) {
+    text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
+  });
+  return text;
+}
+
+/// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
+/// Blocks the thread for as long as the look takes, too.
+inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
+                                       bool with_lines) {
+  goroutine_list all(scheduler);
+  all.look(where);
+  return describe_goroutines(all, with_lines);
+}
+
+/// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
+inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
+  tally kinds;
+  std::uint64_t total = 0;
+  scheduler.pool->for_each([&](sched::goroutine& g) {
+    goroutine_record record;
+    if (describe_into(record, g, 0)) {
+      kinds.add(record.started_at, static_cast<std::uint32_t>(record.status) << 8 |
+                                       static_cast<std::uint32_t>(record.reason));
+      ++total;
+    }
+  });
+  os::symbolizer symbols;
+  std::string text = "goroutines: " + std::to_string(total) + "\n";
+  for (const tally::entry& each : kinds.by_frequency()) {
+    const auto status = static_cast<sched::g_status>(each.kind >> 8);
+    const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
+    text.append(std::to_string(each.n)).append(" [");
+    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
+    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
+  }
+  return text;
+}
+
+/// Writes them in one of the two forms. `blocking(f)` returns f(), which may block the thread. Not
+/// inside a section.
+template <class Blocking>
+void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_form form,
+                      Blocking blocking) {
+  std::string text;
+  if (form == dump_form::counts) {
+    text = count_goroutines(scheduler);
+  } else {
+    goroutine_list all(scheduler);
+    all.look(world::stopped);
+    text = blocking([&all] { return describe_goroutines(all, true); });
+  }
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+}}}  // namespace thrum::THRUM_ABI::debug
+
+#endif  // THRUM_DETAIL_DEBUG_DUMP_HPP
+
+// ---- thrum/detail/sched/life/registry.hpp ----
+//
+// All schedulers of the process, for what concerns the process as a whole: exit, fork.
+#ifndef THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
+#define THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
+
+// ---- thrum/detail/sched/life/process_exit.hpp ----
+//
+// Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
+//
+// The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
+// It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,
+// and it never leaves that thread.
+//
+//   hold     the thread that exits: asks every P to stop, and waits a while until they have
+//   press    the monitor, every millisecond: takes Ps from calls that block, interrupts loops
+//   watch    the monitor: ends the freeze when the thread that exits has slept for too long
+//   release  by watch(), or by another freeze that begins, whichever comes first
+#ifndef THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
+#define THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
+
+// ---- thrum/detail/sched/run/syscall.hpp ----
+//
+// Entering and leaving a call that may block the thread.
+//
+// The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
+// if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
+// instead and hands the P to another M. An M that comes back and finds its P gone looks for an idle
+// one, or for one that another has left behind in the same way; if there is none, its goroutine
+// goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
+// calls of 1 ms on two Ps come back 0.3 ms later.)
+//
+// The monitor may be asleep for milliseconds when a call begins. So a goroutine whose last call was long
+// hands its P over itself if others wait for one. Its last call predicts its next one; the last first call
+// on a P predicts a first call there. Only calls that are not known to be short read the clock.
+//
+// Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
+//
+// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
+// word decides; that saves one of two atomic operations and costs states in which a goroutine runs
+// without a P, which every reader of the status must then tolerate.
+#ifndef THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
+#define THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+/// Before a call that may be a long one: if it is, and others wait for a P, they get this one. False: it stays.
+THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  processor& p = *m.p;
+  goroutine& g = *m.g;
+  m.call_since = traits::now();
+  const bool is_long =
+      (g.flags & g_call_flags) != 0 ? (g.flags & g_long_calls) != 0 : p.first_calls_are_long.get();
+  if (!is_long || (!p.has_queued() && scheduler.global.empty()) ||
+      scheduler.exit_of_process.has_begun()) {
+    return false;
+  }
+  g.status.set(g_status::syscall);
+  m.old_p = &p;
+  p.syscall_tick.add();
+  scheduler.release_p(m);
+  scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
+  scheduler.hand_offs.add();
+  trace_detail::happens_to(scheduler, trace_detail::event_kind::handed_off, p.id, g.id);
+  scheduler.hand_off(p);
+  return true;
+}
+
+inline void set_call_flags(goroutine& g, unsigned flags) noexcept {
+  g.flags = static_cast<std::uint8_t>((g.flags & ~unsigned{g_call_flags}) | flags);
+}
+
+/// After such a call.
+THRUM_COLD inline void note_call(machine& m) noexcept {
+  const bool is_long = traits::now() - m.call_since >= traits::long_call_ns;
+  m.call_since = 0;
+  if ((m.g->flags & g_call_flags) == 0) {
+    m.old_p->first_calls_are_long.set(is_long);
+  }
+  set_call_flags(*m.g, is_long ? g_long_calls : g_short_calls);
+}
+
+/// The running goroutine is about to block its thread. Called inside.
+inline void enter_syscall(machine& m) noexcept {
+  processor& p = *m.p;
+  trace_detail::happens(m, trace_detail::event_kind::call_began);
+  if ((m.g->flags & g_short_calls) == 0 && hand_over_for_call(m)) [[unlikely]] {
+    return;
+  }
+  m.g->status.set(g_status::syscall);
+  m.old_p = &p;
+  m.p = nullptr;
+  // [p.status >] release: everything we did with the P, to the thread that takes it.
+  p.status.store(p_status::syscall, release);
+  m.scheduler->monitor.wake_if_all_idle();
+}
+
+/// Takes the P from an M that is in a call with it. False: none is.
+inline bool take_from_syscall(machine& m, processor& p) noexcept {
+  auto expected = p_status::syscall;
+  // [p.status <] acquire: what its earlier holders did; SY1. relaxed: the monitor has it
+  if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
+    return false;
+  }
+  m.p = &p;
+  p.m.set(&m);
+  p.syscall_tick.add();
+  return true;
+}
+
+/// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
+THRUM_COLD inline machine& regain_p(machine& m) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  if ((m.g->flags & g_short_calls) != 0) {
+    set_call_flags(*m.g, 0);  // the next one is measured
+  }
+  processor* p;
+  processor* held = nullptr;
+  {
+    scoped guard(scheduler.idle.lock());
+    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
+    p = scheduler.idle.take_p_locked();
+    trace_detail::idle_ended(scheduler, p);
+    if (p == nullptr) [[likely]] {
+      held = scheduler.ms.release_locked();
+    }
+  }
+  if (held != nullptr) [[unlikely]] {
+    // This thread is the one that the P has waited for. Others have waited longer than this goroutine.
+    scheduler.acquire_p(m, *held);
+    return yield_slow(m);
+  }
+  if (p != nullptr) {
+    scheduler.acquire_p(m, *p);
+    show_priority(*p, *m.g);
+    begin_slice(*p);
+    scheduler.monitor.wake_if_all_idle();
+    return m;
+  }
+  // What the monitor would do a moment later.
+  const unsigned n = scheduler.ps.live();
+  for (unsigned i = 0; i != n; ++i) {
+    processor& other = scheduler.ps[i];
+    if (other.status.peek() == p_status::syscall && take_from_syscall(m, other)) {
+      scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: the other M for this one
+      show_priority(other, *m.g);
+      bool ran = false;
+      run_timers(m, other, ran);
+      // A P that only ever went from one call to the next would keep the others waiting.
+      return !other.has_queued() && scheduler.global.empty() ? m : yield_slow(m);
+    }
+  }
+  scheduler.monitor.note_return(traits::least_run_ns);
+  return yield_slow(m);
+}
+
+/// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
+inline machine& exit_syscall(machine& m) noexcept {
+  goroutine& g = *m.g;
+  if (m.call_since != 0) [[unlikely]] {
+    note_call(m);
+  }
+  // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
+  // that counts as blocked.
+  machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
+  trace_detail::happens(here, trace_detail::event_kind::call_ended);
+  g.status.set(g_status::running);
+  if (is_in_background(g)) [[unlikely]] {
+    show_priority(*here.p, g);  // others may have had this P
+  }
+  return here.p->attention.get() != 0 ? attend_running(here) : here;
+}
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class process_exit {
+ public:
+  /// The calling thread exits, and from now on is no longer the scheduler's. False: it has said so
+  /// before. Does not return if another thread was first.
+  static bool begin() noexcept {
+    {
+      section here;
+      if (here.m() != nullptr) {
+        enter_syscall(*here.m());
+      }
+    }
+    const std::uint64_t own = os::thread_id();
+    std::uint64_t first = 0;
+    // relaxed: only one thread wins
+    if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {
+      one().self.open();
+      return true;
+    }
+    while (first != own) {  // NOLINT(bugprone-infinite-loop): until the process has ended
+      constexpr std::int64_t hour = 3'600'000'000'000;
+      os::sleep_ns(hour);
+    }
+    return false;
+  }
+
+  /// The only thread of a process that has no others of its schedulers exits.
+  static void begin_in_copy() noexcept {
+    one().thread.store(os::thread_id(), relaxed);  // relaxed: there is only this thread
+  }
+
+  /// Whether the calling thread exits.
+  static bool is_mine() noexcept {
+    return one().thread.load(relaxed) == os::thread_id();  // relaxed: our own, or another's
+  }
+
+  /// Its goroutines stand still from now on. Waits until they do, but not for long.
+  static void hold(runtime_scheduler& scheduler) noexcept {
+    scheduler.exit_of_process.has_begun_.set(true);
+    // A look at the stacks may be under way, and its end takes a moment.
+    const std::int64_t end_of_others = traits::now() + 10 * patience_ns;
+    while (!scheduler.freeze.try_begin_exclusive()) {
+      if (traits::now() >= end_of_others) {
+        return;
+      }
+      os::sleep_ns(100'000);
+    }
+    const std::uint32_t phase = scheduler.freeze.start_for_exit();
+    scheduler.for_each_p([](processor& p) {
+      // [p.attention >] release: pairs with the exchange in attend.
+      p.attention.fetch_or(attention_freeze, release);
+    });
+    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
+                            // that takes a P looks
+    scheduler.monitor.wake();
+    const std::int64_t begin = traits::now();
+    for (std::int64_t passed = 0; passed < stop_patience_ns; passed = traits::now() - begin) {
+      bool complete = true;
+      scheduler.for_each_p(
+          [&](processor& p) { complete = has_stopped(scheduler, p, phase, passed) && complete; });
+      complete = nobody_computes_without_p(scheduler) && complete;
+      if (complete) {
+        break;
+      }
+      os::sleep_ns(passed < 2'000'000 ? 50'000 : 1'000'000);
+    }
+    tell_leak_checker(scheduler);
+  }
+
+  /// Whether goroutines stand still for this.
+  static bool holds(const runtime_scheduler& scheduler) noexcept {
+    return scheduler.freeze.is_held_by_exit();
+  }
+
+  /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
+  static void watch(runtime_scheduler& scheduler, std::int64_t now) noexcept {
+    auto& seen = scheduler.exit_of_process.seen_;
+    const os::thread_ref& self = one().self;  // opened before anything was held
+    const std::int64_t cpu = self.cpu_now();
+    if (seen.since == 0) {
+      seen = {cpu, now, cpu, now};
+    }
+    if (cpu != seen.cpu) {
+      seen.cpu = cpu;
+      seen.when = now;
+    }
+    // A thread that only waits for a CPU is given time.
+    if (now - seen.when >= patience_ns) {
+      if (!computes(self) && !self.naps()) {
+        scheduler.freeze.release_from_exit();
+      }
+      seen.when = now;
+    }
+    if (now - seen.since >= long_patience_ns) {
+      constexpr std::int64_t few = 16;
+      if (cpu - seen.cpu_since >= (now - seen.since) / few) {
+        seen.cpu_since = cpu;
+        seen.since = now;
+      } else if (!computes(self)) {
+        scheduler.freeze.release_from_exit();
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t patience_ns = 100'000'000;
+  /// On a busy machine a thread takes its time to get to its signal.
+  static constexpr std::int64_t stop_patience_ns = 1'000'000'000;
+  static constexpr std::int64_t long_patience_ns = 2'000'000'000;
+  static constexpr std::int64_t courtesy_ns = 5'000'000;
+
+  /// Whether the thread runs, or will run without help of another thread.
+  static bool computes(const os::thread_ref& thread) noexcept {
+    const os::thread_look seen = thread.look();
+    return seen == os::thread_look::computes || seen == os::thread_look::in_fault;
+  }
+
+  static bool has_stopped(runtime_scheduler& scheduler, processor& p, std::uint32_t phase,
+                          std::int64_t passed) noexcept {
+    if (p.status.load(acquire) != p_status::running ||  // [p.status <] acquire: as in freeze.hpp
+        p.frozen_in.load(acquire) == phase) {           // [fz.phase <] acquire: as in freeze.hpp
+      return true;
+    }
+    // [p.attention >] release: pairs with the exchange in attend.
+    p.attention.fetch_or(attention_freeze, release);
+    machine* const m = p.m.peek();  // A stray signal is harmless
+    if (m == nullptr || passed < courtesy_ns) {
+      return false;
+    }
+    const bool interrupts = scheduler.config().interrupts && m->as_host == nullptr;
+    // It blocks in a call that it has not announced, and stops when it is back. Where the system does
+    // not say so, a signal makes it stop, whatever it does.
+    if (m->inside.peek() == 0) {
+      const os::thread_look seen = m->self.look();
+      if (seen == os::thread_look::in_system || (seen == os::thread_look::unknown && !interrupts)) {
+        return true;
+      }
+    }
+    if (interrupts) {
+      m->self.interrupt(m->interruption);
+    }
+    return false;
+  }
+
+  /// Threads that lost their P in a call, and compute again. The monitor interrupts those that it sees
+  /// compute for a while; here there is no while.
+  static bool nobody_computes_without_p(runtime_scheduler& scheduler) noexcept {
+    bool nobody = true;
+    for (unsigned i = 0; i != scheduler.ms.made(); ++i) {
+      machine& m = scheduler.ms[i];
+      // [m.retake <] acquire: pairs with forget_p.
+      if (m.retake.load(acquire) == retake_state::taken && computes(m.self)) {
+        nobody = false;
+        if (scheduler.config().interrupts) {
+          m.self.interrupt(m.interruption);
+        }
+      }
+    }
+    return nobody;
+  }
+
+  /// Tells it that memory is not lost to which only a goroutine refers.
+  static void tell_leak_checker([[maybe_unused]] runtime_scheduler& scheduler) noexcept {
+#if THRUM_ASAN
+    scheduler.for_each_p([](processor& p) { base::keep_reachable(&p, sizeof p); });
+    scheduler.ps.keep_reachable();
+    scheduler.pool->for_each([](goroutine& g) {
+      const char* const from = static_cast<const char*>(g.sp.get());
+      const char* const to = reinterpret_cast<const char*>(&g + 1);
+      const g_status status = g.status.get();
+      if (status != g_status::idle && status != g_status::dead && from != nullptr && from < to) {
+        base::keep_reachable(from, static_cast<std::size_t>(to - from));
+      }
+    });
+#endif
+  }
+
+  /// The thread that exits.
+  struct state {
+    static constexpr std::string_view process_name = "sched::process_exit";
+    std::atomic<std::uint64_t> thread{0};
+    os::thread_ref self;
+  };
+  static state& one() noexcept { return os::process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace sched {
+
+class registry {
+ public:
+  /// Adds a scheduler: use() and visit() find it from now on. Not inside a section.
+  static void add(runtime_scheduler& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.registered.number_ = ++all().count;
+    scheduler.registered.next_ = all().first;
+    all().first = &scheduler;
+    if (!all().hooked) {
+      all().hooked = true;
+      os::register_exit_hook(&before_exit);
+      poll_table::prepare_for_fork();
+      os::call_after_fork(&after_fork);
+    }
+    os::this_threads_exit_watch().watch(&before_exit);
+  }
+
+  /// Makes use() refuse this scheduler from now on.
+  static void retire(runtime_scheduler& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.registered.is_retired_ = true;
+  }
+
+  /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for a
+  /// caller that is none of its goroutines, and does not know whether it is still there. False: it
+  /// was not called.
+  template <class F>
+  static bool use(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
+    bool works = false;
+    visit(scheduler, number, [&] {
+      works = !scheduler->registered.is_retired_;
+      if (works) {
+        f();
+      }
+    });
+    return works;
+  }
+
+  /// Calls f() if that scheduler is still there, retired or not, and keeps it there meanwhile.
+  template <class F>
+  static void visit(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
+    const section here;
+    scoped guard(all().lock);
+    for (const runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s == scheduler && s->registered.number_ == number) {
+        f();
+        return;
+      }
+    }
+  }
+
+  /// Declares a scheduler complete: for_each finds it from now on.
+  static void show(runtime_scheduler& scheduler) noexcept {
+    scoped guard(all().lock);
+    scheduler.registered.is_shown_ = true;
+  }
+
+  /// Calls f(scheduler) for each that there is, the oldest first, and keeps that one there
+  /// meanwhile; f may block and allocate. Not inside a section.
+  template <class F>
+  static void for_each(F f) {
+    struct unpin {
+      runtime_scheduler& scheduler;
+      // [reg.pins >] release: f's last look
+      ~unpin() { scheduler.registered.pins_.fetch_sub(1, release); }
+    };
+    std::uint64_t last = 0;
+    while (runtime_scheduler* const next = pin_after(last)) {
+      const unpin later{*next};
+      last = next->registered.number_;
+      f(*next);
+    }
+  }
+
+  /// Takes a scheduler out, and waits until no thread looks at it any more. Not inside a section.
+  static void remove(runtime_scheduler& scheduler) noexcept {
+    {
+      scoped guard(all().lock);
+      for (runtime_scheduler** link = &all().first; *link != nullptr;
+           link = &(*link)->registered.next_) {
+        if (*link == &scheduler) {
+          *link = scheduler.registered.next_;
+          break;
+        }
+      }
+    }
+    // [reg.exit <] acquire: its last look at the scheduler; [reg.pins <] acquire: theirs
+    while (all().exit_looks.load(acquire) || scheduler.registered.pins_.load(acquire) != 0) {
+      os::sleep_ns(1'000'000);
+    }
+  }
+
+  /// What exit() calls first: see os/posix/exit.hpp.
+  static void before_exit(int status) noexcept {
+    const machine* const m = current_m();
+    runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
+    const bool is_copy = own != nullptr && own->is_copy.get();
+    if (is_copy) {
+      end_copy(status);
+      return;
+    }
+    if (!process_exit::begin()) {
+      return;
+    }
+    all().exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
+    for (runtime_scheduler* s = own != nullptr ? own : next_to_hold(); s != nullptr;
+         s = next_to_hold()) {
+      if (s->is_copy.get()) {
+        end_copy(status);
+        break;
+      }
+      process_exit::hold(*s);
+    }
+    all().exit_looks.store(false, release);  // [reg.exit >] release: our last look
+    os::let_exit_pass_standard_input();
+  }
+
+ private:
+  /// exit() in a process without the threads. Where it does not tell the status it must go on.
+  static void end_copy(int status) noexcept {
+    if (status != os::unknown_exit_status) {
+      os::exit_now(status);
+    }
+    process_exit::begin_in_copy();
+  }
+
+  static runtime_scheduler* pin_after(std::uint64_t number) noexcept {
+    const section here;
+    scoped guard(all().lock);
+    runtime_scheduler* next = nullptr;
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s->registered.is_shown_ && s->registered.number_ > number &&
+          (next == nullptr || s->registered.number_ < next->registered.number_)) {
+        next = s;
+      }
+    }
+    if (next != nullptr) {
+      // relaxed: under the lock under which it is taken out
+      next->registered.pins_.fetch_add(1, relaxed);
+    }
+    return next;
+  }
+
+  /// A scheduler whose goroutines must stand still before exit() destroys what they use. Other
+  /// runtimes are objects, which are destroyed in their turn. Null: no more.
+  static runtime_scheduler* next_to_hold() noexcept {
+    scoped guard(all().lock);
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      if (s->config().is_whole_program && !s->exit_of_process.has_begun() &&
+          s->goroutine_count() != 0) {
+        return s;
+      }
+    }
+    return nullptr;
+  }
+
+  /// In a child process, which has none of the threads: marks each scheduler for threads that enter it.
+  static void after_fork() noexcept {
+    all().lock.abandon();
+    poll_table::after_fork();
+    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
+      s->is_copy.set(true);
+    }
+    if (machine* const m = current_m()) {
+      m->retake.store(retake_state::forked, relaxed);  // relaxed: there is only this thread
+    }
+  }
+
+  struct state {
+    static constexpr std::string_view process_name = "sched::registry";
+    blocking_lock lock{lock_rank::registry};
+    runtime_scheduler* first = nullptr;
+    std::uint64_t count = 0;
+    bool hooked = false;
+    std::atomic<bool> exit_looks{false};
+  };
+  static state& all() noexcept { return os::process_wide<state>::get(); }
+};
+
+}}}  // namespace thrum::THRUM_ABI::sched
+
+#endif
+
+// ---- thrum/detail/trace/chrome.hpp ----
+//
+// A story as Chrome's JSON, which chrome://tracing, ui.perfetto.dev and Python's json read.
+//
+// Each runtime is two processes: its Ps are the threads of one, its Ms those of the other. Times are microseconds since
+// the record began.
+#ifndef THRUM_DETAIL_TRACE_CHROME_HPP
+#define THRUM_DETAIL_TRACE_CHROME_HPP
+
+// ---- thrum/detail/trace/goroutine_names.hpp ----
+//
+// What both kinds of files need besides the story: names for goroutines, and nanoseconds for the counter's units.
+#ifndef THRUM_DETAIL_TRACE_GOROUTINE_NAMES_HPP
+#define THRUM_DETAIL_TRACE_GOROUTINE_NAMES_HPP
+
+// ---- thrum/detail/trace/story.hpp ----
+//
+// What the events tell: which goroutine ran when and where, why it stopped, and which goroutine made it ready.
+//
+// Events of different Ms are merged by their times. The clock is one for all processors, and an effect is never before
+// its cause: between them lie some hundred instructions, or the recorder reads the clock in order.
+//
+// A goroutine that runs while the recorder begins has no `runs`; its first slice begins with the record.
+#ifndef THRUM_DETAIL_TRACE_STORY_HPP
+#define THRUM_DETAIL_TRACE_STORY_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+/// Names a goroutine, a P or an M among all runtimes.
+struct global_id {
+  std::uint8_t runtime = 0;
+  std::uint64_t id = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
+  auto operator<=>(const global_id&) const = default;
+};
+
+/// What is known of a goroutine.
+struct goroutine_facts {
+  std::string name;  // given to it; empty: none
+  const void* started_at = nullptr;
+};
+
+/// One run of a goroutine on a P.
+struct slice {
+  std::uint8_t runtime = 0;
+  std::uint32_t p = 0;
+  std::uint32_t m = 0;
+  std::uint64_t goroutine = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string_view ended_by;  // a wait reason, or what the scheduler did
+  std::uint32_t object = 0;   // what it waits on, hashed; 0: nothing
+  std::uint64_t flow = 0;     // numbers the event that made it ready; 0: unknown
+  std::uint32_t labels = 0;   // index in story::labels
+  bool from_call = false;     // it comes back from blocking(), or as a thread that had lost its P
+};
+
+/// Something that takes no time.
+struct instant {
+  std::uint64_t time = 0;
+  std::uint8_t runtime = 0;
+  std::uint32_t p = event::no_p;  // no_p: it stands on the M's track
+  std::uint32_t m = 0;
+  std::string name;
+  std::uint64_t goroutine = 0;
+};
+
+/// Where the line to a run begins.
+struct wakeup {
+  std::uint64_t flow = 0;
+  std::uint64_t time = 0;
+  std::uint8_t runtime = 0;
+  std::uint32_t p = event::no_p;
+  std::uint64_t goroutine = 0;  // made ready
+  std::uint64_t by = 0;         // 0: no goroutine
+  std::string_view how;
+  bool has_run = false;
+};
+
+/// A number that changes.
+struct sample {
+  std::uint64_t time = 0;
+  std::uint8_t runtime = 0;
+  std::string_view name;
+  std::int64_t value = 0;
+};
+
+/// A region that a goroutine has marked.
+struct region_of_user {
+  std::uint8_t runtime = 0;
+  std::uint64_t goroutine = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::string name;
+};
+
+struct story {
+  std::map<global_id, goroutine_facts> goroutines;
+  std::vector<slice> slices;
+  std::vector<wakeup> wakeups;
+  std::vector<instant> instants;
+  std::vector<sample> samples;
+  std::vector<region_of_user> regions;
+  std::vector<std::string> labels = {""};
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;
+};
+
+class story_teller {
+ public:
+  /// Reads all that the recorder has since `since`. Allocates.
+  story_teller(const recorder& from, std::uint64_t since, std::uint64_t now) {
+    told_.begin = since;
+    told_.end = now;
+    told_.lost = from.lost();
+    collect(from, since);
+  }
+
+  /// What a walk over the living has found, for those whose making is no longer known.
+  void add_living(global_id id, std::string name, const void* started_at) {
+    goroutine_facts& facts = told_.goroutines[id];
+    facts.started_at = started_at;
+    if (!name.empty()) {
+      facts.name = std::move(name);
+    }
+  }
+
+  story tell() {
+    for (const entry& each : entries_) {
+      take(each);
+    }
+    for (auto& [id, m] : ms_) {
+      close(m, told_.end, "still running");
+    }
+    for (auto& [key, region] : open_regions_) {
+      for (region_of_user& each : region) {
+        each.end = told_.end;
+        told_.regions.push_back(std::move(each));
+      }
+    }
+    told_.events = entries_.size();
+    return std::move(told_);
+  }
+
+ private:
+  struct entry {
+    event e;
+    std::uint64_t owner = 0;  // 0: threads that are no Ms
+    std::string name;
+  };
+  struct m_state {
+    bool is_known = false;
+    bool runs = false;
+    bool gives_way = false;
+    slice now;
+  };
+
+  void collect(const recorder& from, std::uint64_t since) {
+    struct copied {
+      chunk::seen seen;
+      std::vector<raw_event> events;
+    };
+    std::vector<copied> all;
+    const auto room = std::make_unique<room_for_chunk>();
+    for (std::size_t i = 0; i != from.size(); ++i) {
+      const chunk::seen seen = from[i].copy(room->events);
+      if (seen.count != 0) {
+        all.push_back({seen, {room->events, room->events + seen.count}});
+      }
+    }
+    std::sort(all.begin(), all.end(),
+              [](const copied& a, const copied& b) { return a.seen.stamp < b.seen.stamp; });
+    const bool is_cut = from.claims() > from.size();
+    std::uint64_t first = is_cut ? ~std::uint64_t{0} : since;
+    for (const copied& each : all) {
+      if (is_cut && each.seen.stamp + from.size() > from.claims()) {
+        first = std::min(first, each.events.front().word[0]);
+      }
+      bool may_be_named = false;
+      for (const raw_event& raw : each.events) {
+        const event e = event::unpack(raw);
+        if (e.time < since) {
+          may_be_named = false;
+        } else if (e.kind != event_kind::named) {
+          entries_.push_back({e, each.seen.owner, {}});
+          may_be_named = true;
+        } else if (may_be_named) {
+          entries_.back().name += name_in(raw);
+        }
+      }
+    }
+    told_.begin = std::max(since, std::min(first, told_.end));
+    std::stable_sort(entries_.begin(), entries_.end(),
+                     [](const entry& a, const entry& b) { return a.e.time < b.e.time; });
+  }
+
+  struct room_for_chunk {
+    raw_event events[chunk::capacity];
+  };
+
+  static std::string name_in(const raw_event& raw) {
+    std::string name;
+    for (std::size_t i = 0; i != name_room; ++i) {
+      const char letter = static_cast<char>(raw.word[1 + (i + 1) / 8] >> (i + 1) % 8 * 8);
+      if (letter == '\0') {
+        break;
+      }
+      name.push_back(letter);
+    }
+    return name;
+  }
+
+  static std::uint32_t m_number(std::uint64_t owner) noexcept {
+    return static_cast<std::uint32_t>(owner - 1);
+  }
+
+  void open(m_state& m, const event& e, std::uint64_t owner, std::uint64_t goroutine) {
+    close(m, e.time, "unknown");
+    m.is_known = true;
+    m.runs = true;
+    m.now = {};
+    m.now.runtime = e.runtime;
+    m.now.p = e.p;
+    m.now.m = m_number(owner);
+    m.now.goroutine = goroutine;
+    m.now.begin = e.time;
+    if (const auto labels = labels_.find({e.runtime, goroutine}); labels != labels_.end()) {
+      m.now.labels = labels->second;
+    }
+    const auto found = ready_.find({e.runtime, goroutine});
+    if (found != ready_.end()) {
+      told_.wakeups[found->second].has_run = true;
+      m.now.flow = told_.wakeups[found->second].flow;
+      ready_.erase(found);
+      count(e, "runnable", runnable_[e.runtime], -1);
+    }
+  }
+
+  void close(m_state& m, std::uint64_t time, std::string_view why, std::uint32_t object = 0) {
+    if (!m.runs) {
+      return;
+    }
+    m.runs = false;
+    m.now.end = time;
+    m.now.ended_by = why;
+    m.now.object = object;
+    if (time >= told_.begin) {
+      m.now.begin = std::max(m.now.begin, told_.begin);
+      told_.slices.push_back(m.now);
+    }
+  }
+
+  /// A goroutine leaves an M of which nothing is known: it has run there since the record began.
+  void meet(m_state& m, const event& e, std::uint64_t owner) {
+    if (!m.is_known && told_.lost == 0 && e.p != event::no_p) {
+      event at_begin = e;
+      at_begin.time = told_.begin;
+      open(m, at_begin, owner, e.goroutine);
+    }
+    m.is_known = true;
+  }
+
+  void leave(const entry& each, std::string_view why, std::uint64_t next) {
+    m_state& m = ms_[each.owner];
+    meet(m, each.e, each.owner);
+    close(m, each.e.time, m.gives_way ? "time slice over" : why, each.e.value);
+    m.gives_way = false;
+    if (next != 0) {
+      open(m, each.e, each.owner, next);
+    }
+  }
+
+  void ready(const event& e, std::string_view how, std::uint64_t by) {
+    told_.wakeups.push_back(
+        {told_.wakeups.size() + 1, e.time, e.runtime, e.p, e.goroutine, by, how});
+    if (ready_.insert_or_assign({e.runtime, e.goroutine}, told_.wakeups.size() - 1).second) {
+      count(e, "runnable", runnable_[e.runtime], 1);
+    }
+  }
+
+  void count(const event& e, std::string_view name, std::int64_t& value, std::int64_t change) {
+    value += change;
+    if (e.time >= told_.begin) {
+      told_.samples.push_back({e.time, e.runtime, name, value});
+    }
+  }
+
+  void tell_instant(const entry& each, std::string text) {
+    if (each.e.time >= told_.begin) {
+      told_.instants.push_back({each.e.time, each.e.runtime, each.e.p,
+                                each.owner == 0 ? 0 : m_number(each.owner), std::move(text),
+                                each.e.goroutine});
+    }
+  }
+
+  std::uint32_t index_of_labels(const std::string& text) {
+    const auto [found, is_new] =
+        indices_.emplace(text, static_cast<std::uint32_t>(told_.labels.size()));
+    if (is_new) {
+      told_.labels.push_back(text);
+    }
+    return found->second;
+  }
+
+  void tell_idle(const entry& each, const char* text) {
+    const event& e = each.e;
+    tell_instant(each, text);
+    if (e.time >= told_.begin) {
+      const auto n = static_cast<std::int64_t>(idle_[e.runtime].size());
+      told_.samples.push_back({e.time, e.runtime, "idle processors", n});
+    }
+  }
+
+  static std::string text_of(const event& e) {
+    return {reinterpret_cast<const char*>(static_cast<std::uintptr_t>(e.other)), e.value};
+  }
+
+  void take(const entry& each) {
+    const event& e = each.e;
+    m_state& m = ms_[each.owner];
+    const global_id g{e.runtime, e.goroutine};
+    switch (e.kind) {
+      case event_kind::none:
+      case event_kind::named: break;
+      case event_kind::made: {
+        goroutine_facts& facts = told_.goroutines[g];
+        facts.started_at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(e.other));
+        if (!each.name.empty()) {
+          facts.name = each.name;
+        }
+        ready(e, "started", e.value);
+        count(e, "goroutines", alive_[e.runtime], 1);
+        break;
+      }
+      case event_kind::parked:
+        leave(each, sched::describe(static_cast<sched::wait_reason>(e.detail)), e.other);
+        break;
+      case event_kind::yielded: leave(each, "yielded", e.other); break;
+      case event_kind::ended:
+        if (goroutine_facts& facts = told_.goroutines[g]; facts.started_at == nullptr) {
+          facts.started_at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(e.other));
+        }
+        if (!each.name.empty()) {
+          told_.goroutines[g].name = each.name;
+        }
+        leave(each, "ended", 0);
+        labels_.erase(g);
+        count(e, "goroutines", alive_[e.runtime], -1);
+        break;
+      case event_kind::runs: open(m, e, each.owner, e.goroutine); break;
+      case event_kind::readied: {
+        static constexpr std::string_view words[] = {"goroutine", "scheduler", "poller", "thread"};
+        ready(e, words[e.detail & 3], e.other);
+        break;
+      }
+      case event_kind::interrupted:
+        meet(m, e, each.owner);
+        close(m, e.time, "interrupted");
+        tell_instant(each, "preemption");
+        break;
+      case event_kind::gives_way:
+        m.gives_way = true;
+        tell_instant(each, "preemption");
+        break;
+      case event_kind::taken: {
+        const std::uint64_t owner = (std::uint64_t{e.runtime} << 32 | e.other) + 1;
+        m_state& victim = ms_[owner];
+        meet(victim, e, owner);
+        close(victim, e.time, "blocked without blocking()");
+        tell_instant(each, "retake");
+        break;
+      }
+      case event_kind::handed_off: tell_instant(each, "hand-off"); break;
+      case event_kind::stolen: tell_instant(each, "steals " + std::to_string(e.value)); break;
+      case event_kind::timers: tell_instant(each, "timers: " + std::to_string(e.value)); break;
+      case event_kind::polled: tell_instant(each, "polled: " + std::to_string(e.value)); break;
+      case event_kind::call_began:
+        meet(m, e, each.owner);
+        close(m, e.time, "blocking()");
+        break;
+      case event_kind::call_ended:
+        if (!m.runs) {
+          open(m, e, each.owner, e.goroutine);
+          m.now.from_call = true;
+        }
+        break;
+      case event_kind::thread_began: count(e, "threads", threads_[e.runtime], 1); break;
+      case event_kind::thread_ended: count(e, "threads", threads_[e.runtime], -1); break;
+      case event_kind::marked: tell_instant(each, text_of(e)); break;
+      case event_kind::region_began:
+        open_regions_[g].push_back(
+            {e.runtime, e.goroutine, std::max(e.time, told_.begin), 0, text_of(e)});
+        break;
+      case event_kind::region_ended:
+        if (auto& open = open_regions_[g]; !open.empty()) {
+          open.back().end = e.time;
+          if (e.time >= told_.begin) {
+            told_.regions.push_back(std::move(open.back()));
+          }
+          open.pop_back();
+        }
+        break;
+      case event_kind::procs:
+        told_.samples.push_back({e.time, e.runtime, "processors", e.value});
+        break;
+      case event_kind::labelled:
+        if (each.name.empty()) {
+          labels_.erase(g);
+          break;
+        }
+        labels_[g] = index_of_labels(each.name);
+        if (m.runs && m.now.goroutine == e.goroutine && m.now.runtime == e.runtime) {
+          m.now.labels = labels_[g];
+        }
+        break;
+      case event_kind::idle_began:
+        if (idle_[e.runtime].insert(e.p).second) {
+          tell_idle(each, "idle");
+        }
+        break;
+      case event_kind::idle_ended:
+        if (idle_[e.runtime].erase(e.p) != 0) {
+          tell_idle(each, "busy");
+        }
+        break;
+    }
+  }
+
+  story told_;
+  std::vector<entry> entries_;
+  std::map<std::uint64_t, m_state> ms_;
+  std::map<global_id, std::size_t> ready_;  // indices of wakeups
+  std::map<global_id, std::vector<region_of_user>> open_regions_;
+  std::map<std::uint8_t, std::int64_t> runnable_;
+  std::map<std::uint8_t, std::int64_t> alive_;
+  std::map<std::uint8_t, std::int64_t> threads_;
+  std::map<std::uint8_t, std::set<std::uint32_t>> idle_;
+  std::map<global_id, std::uint32_t> labels_;
+  std::map<std::string, std::uint32_t> indices_;  // of story::labels
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+/// The counter and the clock at two moments.
+struct time_scale {
+  std::uint64_t count_at_first = 0;
+  std::int64_t ns_at_first = 0;
+  std::uint64_t count_at_last = 0;
+  std::int64_t ns_at_last = 0;
+
+  /// The nanoseconds between two counts; 0 if the second is the later one.
+  std::int64_t ns(std::uint64_t later, std::uint64_t earlier) const noexcept {
+    if (later <= earlier) {
+      return 0;
+    }
+    const auto counts = static_cast<double>(count_at_last - count_at_first);
+    const double per_count =
+        counts == 0 ? 1 : static_cast<double>(ns_at_last - ns_at_first) / counts;
+    return static_cast<std::int64_t>(static_cast<double>(later - earlier) * per_count);
+  }
+};
+
+class goroutine_names {
+ public:
+  /// Asks for source lines, for some seconds at most.
+  explicit goroutine_names(const story& told) : told_(told) {
+    std::vector<const void*> places;
+    for (const auto& [id, facts] : told.goroutines) {
+      if (facts.started_at != nullptr && places_.emplace(facts.started_at, std::string()).second) {
+        places.push_back(facts.started_at);
+      }
+    }
+    symbols_.find_lines(places);
+    for (auto& [place, text] : places_) {
+      text = symbols_.describe(place);
+      if (const auto line = symbols_.line_of(place); !line.empty()) {
+        text.append(" ").append(line);
+      }
+    }
+  }
+
+  /// Its name, else the function that started it.
+  std::string of(global_id g) const {
+    const auto found = told_.goroutines.find(g);
+    if (found == told_.goroutines.end()) {
+      return "goroutine " + std::to_string(g.id);
+    }
+    if (!found->second.name.empty()) {
+      return found->second.name;
+    }
+    const std::string place = place_of(g);
+    return place.empty() ? "goroutine " + std::to_string(g.id)
+                         : "go in " + place.substr(0, place.find(" at "));
+  }
+
+  /// The function that started it, and the line.
+  std::string place_of(global_id g) const {
+    const auto found = told_.goroutines.find(g);
+    if (found == told_.goroutines.end()) {
+      return {};
+    }
+    const auto place = places_.find(found->second.started_at);
+    return place == places_.end() ? std::string() : place->second;
+  }
+
+ private:
+  const story& told_;
+  os::symbolizer symbols_;
+  std::map<const void*, std::string> places_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+class chrome_writer {
+ public:
+  chrome_writer(const story& told, goroutine_names& names, const time_scale& scale)
+      : told_(told), names_(names), scale_(scale) {}
+
+  std::string write() {
+    text_ = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"events\":\"" +
+            std::to_string(told_.events) + "\",\"lost\":\"" + std::to_string(told_.lost) +
+            "\"},\"traceEvents\":[\n";
+    for (const slice& each : told_.slices) {
+      write_slice(each, true);
+      write_slice(each, false);
+      if (each.flow != 0) {
+        begin("f", each.begin, p_process(each.runtime), each.p);
+        text_ += ",\"bp\":\"e\",\"cat\":\"ready\",\"name\":\"ready\",\"id\":" +
+                 std::to_string(each.flow) + "}";
+      }
+    }
+    for (const wakeup& each : told_.wakeups) {
+      write_wakeup(each);
+    }
+    for (const instant& each : told_.instants) {
+      const bool on_p = each.p != event::no_p;
+      begin("i", each.time, on_p ? p_process(each.runtime) : m_process(each.runtime),
+            on_p ? each.p : each.m);
+      name(each.name);
+      text_ += ",\"s\":\"t\",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) + "}}";
+    }
+    for (const sample& each : told_.samples) {
+      begin("C", each.time, p_process(each.runtime), 0);
+      name(each.name);
+      text_ += ",\"args\":{\"n\":" + std::to_string(each.value) + "}}";
+    }
+    for (const region_of_user& each : told_.regions) {
+      for (const auto& [phase, time] : {std::pair{"b", each.begin}, std::pair{"e", each.end}}) {
+        begin(phase, time, p_process(each.runtime), 0);
+        name(each.name);
+        text_ += ",\"cat\":\"region\",\"id\":" + std::to_string(each.goroutine) + "}";
+      }
+    }
+    write_names();
+    text_ += "\n]}\n";
+    return std::move(text_);
+  }
+
+ private:
+  static unsigned p_process(std::uint8_t runtime) noexcept { return runtime * 2U; }
+  static unsigned m_process(std::uint8_t runtime) noexcept { return runtime * 2U + 1; }
+
+  /// Microseconds with three digits behind the point.
+  void append_time(std::int64_t ns) {
+    const std::string digits = std::to_string(ns % 1000 + 1000);
+    text_.append(std::to_string(ns / 1000)).append(".").append(digits, 1);
+  }
+
+  void begin(std::string_view phase, std::uint64_t time, unsigned process, std::uint32_t thread) {
+    text_ += is_first_ ? "" : ",\n";
+    is_first_ = false;
+    tracks_.insert({process, thread});
+    text_.append("{\"ph\":\"").append(phase).append("\",\"pid\":").append(std::to_string(process));
+    text_.append(",\"tid\":").append(std::to_string(thread)).append(",\"ts\":");
+    append_time(scale_.ns(time, told_.begin));
+  }
+
+  void append_quoted(std::string_view words) {
+    static constexpr char digits[] = "0123456789abcdef";
+    text_ += '"';
+    for (const char each : words) {
+      const auto code = static_cast<unsigned char>(each);
+      if (each == '"' || each == '\\') {
+        (text_ += '\\') += each;
+      } else if (code < 0x20 || code >= 0x7F) {  // may be no UTF-8
+        ((text_ += "\\u00") += digits[code >> 4]) += digits[code & 15];
+      } else {
+        text_ += each;
+      }
+    }
+    text_ += '"';
+  }
+  void name(std::string_view words) {
+    text_ += ",\"name\":";
+    append_quoted(words);
+  }
+
+  void write_slice(const slice& each, bool on_p) {
+    begin("X", each.begin, on_p ? p_process(each.runtime) : m_process(each.runtime),
+          on_p ? each.p : each.m);
+    text_ += ",\"dur\":";
+    append_time(scale_.ns(each.end, each.begin));
+    name(names_.of({each.runtime, each.goroutine}));
+    text_ += ",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) +
+             ",\"processor\":" + std::to_string(each.p) + ",\"thread\":" + std::to_string(each.m) +
+             ",\"ended by\":";
+    append_quoted(each.ended_by);
+    if (each.from_call) {
+      text_ += ",\"from call\":true";
+    }
+    if (each.object != 0) {
+      text_ += ",\"object\":" + std::to_string(each.object);
+    }
+    if (each.labels != 0) {
+      text_ += ",\"labels\":";
+      append_quoted(told_.labels[each.labels]);
+    }
+    text_ += ",\"started in\":";
+    append_quoted(names_.place_of({each.runtime, each.goroutine}));
+    if (each.flow != 0) {
+      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
+      text_ += ",\"flow\":" + std::to_string(each.flow) +
+               ",\"ready for ns\":" + std::to_string(scale_.ns(each.begin, cause.time)) +
+               ",\"made ready by\":";
+      append_quoted(cause.by != 0 ? "goroutine " + std::to_string(cause.by)
+                                  : std::string(cause.how));
+    }
+    text_ += "}}";
+  }
+
+  void write_wakeup(const wakeup& each) {
+    if (each.time < told_.begin) {
+      return;
+    }
+    const bool on_p = each.p != event::no_p;
+    if (on_p && each.has_run) {
+      begin("s", each.time, p_process(each.runtime), each.p);
+      text_ += ",\"cat\":\"ready\",\"name\":\"ready\",\"id\":" + std::to_string(each.flow) + "}";
+    }
+    begin("i", each.time, on_p ? p_process(each.runtime) : m_process(each.runtime),
+          on_p ? each.p : 0);
+    text_ += each.how == "started" ? ",\"name\":\"go\"" : ",\"name\":\"ready\"";
+    text_ += ",\"s\":\"t\",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) +
+             ",\"flow\":" + std::to_string(each.flow) + ",\"by\":" + std::to_string(each.by) +
+             ",\"how\":";
+    append_quoted(each.how);
+    text_ += "}}";
+  }
+
+  void write_names() {
+    const std::set<std::pair<unsigned, std::uint32_t>> tracks = tracks_;
+    unsigned last = ~0U;
+    for (const auto& [process, thread] : tracks) {
+      const bool of_ps = process % 2 == 0;
+      if (process != last) {
+        last = process;
+        begin("M", told_.begin, process, thread);
+        text_ += ",\"name\":\"process_name\",\"args\":{\"name\":\"";
+        text_ += of_ps ? "processors" : "threads";
+        text_ += " of runtime " + std::to_string(process / 2) + "\"}}";
+      }
+      begin("M", told_.begin, process, thread);
+      text_ += ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
+      text_ += (of_ps ? "P" : "M") + std::to_string(thread) + "\"}}";
+    }
+  }
+
+  const story& told_;
+  goroutine_names& names_;
+  const time_scale& scale_;
+  std::string text_;
+  bool is_first_ = true;
+  std::set<std::pair<unsigned, std::uint32_t>> tracks_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+// ---- thrum/detail/trace/perfetto.hpp ----
+//
+// A story as Perfetto's protobuf: three quarters of the bytes of Chrome's JSON, and lines from the very event that made a
+// goroutine ready.
+//
+// Each P, each M, each counter and each goroutine that has marked a region is a track. Field numbers are those of
+// Perfetto's public definitions: trace_packet.proto, track_event.proto, track_descriptor.proto.
+#ifndef THRUM_DETAIL_TRACE_PERFETTO_HPP
+#define THRUM_DETAIL_TRACE_PERFETTO_HPP
+
+// ---- thrum/detail/base/protobuf.hpp ----
+//
+// Writes messages of protobuf: traces and profiles have that form.
+#ifndef THRUM_DETAIL_BASE_PROTOBUF_HPP
+#define THRUM_DETAIL_BASE_PROTOBUF_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// One message of protobuf, in the making.
+class message_writer {
+ public:
+  message_writer& number(std::uint32_t field, std::uint64_t value) {
+    varint(std::uint64_t{field} << 3);
+    varint(value);
+    return *this;
+  }
+  message_writer& fixed(std::uint32_t field, std::uint64_t value) {
+    varint(std::uint64_t{field} << 3 | 1);
+    for (int i = 0; i != 8; ++i) {
+      bytes_.push_back(static_cast<char>(value >> 8 * i & 0xFF));
+    }
+    return *this;
+  }
+  message_writer& text(std::uint32_t field, std::string_view value) {
+    varint(std::uint64_t{field} << 3 | 2);
+    varint(value.size());
+    bytes_.append(value);
+    return *this;
+  }
+  message_writer& message(std::uint32_t field, const message_writer& value) {
+    return text(field, value.bytes_);
+  }
+  const std::string& bytes() const noexcept { return bytes_; }
+
+ private:
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) {
+      bytes_.push_back(static_cast<char>((value & 0x7F) | 0x80));
+    }
+    bytes_.push_back(static_cast<char>(value));
+  }
+
+  std::string bytes_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
+
+using base::message_writer;
+
+class perfetto_writer {
+ public:
+  perfetto_writer(const story& told, goroutine_names& names, const time_scale& scale)
+      : told_(told), names_(names), scale_(scale) {}
+
+  std::string write() {
+    for (const slice& each : told_.slices) {
+      const std::uint64_t on_p = track({kind::p, each.runtime, each.p});
+      const std::uint64_t on_m = track({kind::m, each.runtime, each.m});
+      for (const std::uint64_t where : {on_p, on_m}) {
+        message_writer begin = event_on(where, slice_begin);
+        begin.text(event_name, names_.of({each.runtime, each.goroutine}));
+        describe(begin, each);
+        if (each.flow != 0 && where == on_p) {
+          begin.fixed(event_flow_ends, each.flow);
+        }
+        put(each.begin, begin);
+        put(each.end, event_on(where, slice_end));
+      }
+    }
+    for (const wakeup& each : told_.wakeups) {
+      if (each.time >= told_.begin) {
+        write_wakeup(each);
+      }
+    }
+    for (const instant& each : told_.instants) {
+      message_writer at = event_on(track_of(each.runtime, each.p, each.m), slice_instant);
+      at.text(event_name, each.name);
+      annotate(at, "goroutine", each.goroutine);
+      put(each.time, at);
+    }
+    for (const sample& each : told_.samples) {
+      const std::uint64_t where = track({kind::counter, each.runtime, 0, each.name});
+      put(each.time, event_on(where, slice_counter)
+                         .number(event_counter, static_cast<std::uint64_t>(each.value)));
+    }
+    for (const region_of_user& each : told_.regions) {
+      const std::uint64_t where = track({kind::goroutine, each.runtime, each.goroutine});
+      put(each.begin, event_on(where, slice_begin).text(event_name, each.name));
+      put(each.end, event_on(where, slice_end));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  enum class kind : std::uint8_t { runtime_ps, runtime_ms, p, m, counter, goroutine };
+  struct track_key {
+    kind what;
+    std::uint8_t runtime = 0;
+    std::uint64_t number = 0;
+    std::string_view name = {};
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
+    auto operator<=>(const track_key&) const = default;
+  };
+  // TracePacket, TrackDescriptor, TrackEvent, DebugAnnotation
+  static constexpr std::uint32_t packet_time = 8, packet_sequence = 10, packet_event = 11,
+                                 packet_flags = 13, packet_track = 60;
+  static constexpr std::uint32_t track_uuid = 1, track_name = 2, track_parent = 5,
+                                 track_counter = 8;
+  static constexpr std::uint32_t event_annotation = 4, event_type = 9, event_track = 11,
+                                 event_name = 23, event_counter = 30, event_flow = 47,
+                                 event_flow_ends = 48;
+  static constexpr std::uint32_t annotation_number = 3, annotation_text = 6, annotation_name = 10;
+  static constexpr std::uint64_t slice_begin = 1, slice_end = 2, slice_instant = 3,
+                                 slice_counter = 4;
+
+  static std::uint64_t uuid_of(const track_key& key) noexcept {
+    std::uint64_t hash = 0xCBF2'9CE4'8422'2325;  // FNV-1a
+    const auto mix = [&hash](std::uint64_t value) {
+      for (int i = 0; i != 8; ++i) {
+        hash = (hash ^ (value >> 8 * i & 0xFF)) * 0x100'0000'01B3;
+      }
+    };
+    mix(static_cast<std::uint64_t>(key.what));
+    mix(key.runtime);
+    mix(key.number);
+    for (const char each : key.name) {
+      mix(static_cast<unsigned char>(each));
+    }
+    return hash;
+  }
+
+  /// A track, which is described when it is named for the first time.
+  std::uint64_t track(const track_key& key) {
+    const std::uint64_t uuid = uuid_of(key);
+    if (!known_.insert(uuid).second) {
+      return uuid;
+    }
+    message_writer descriptor;
+    descriptor.number(track_uuid, uuid);
+    const std::string runtime = " of runtime " + std::to_string(key.runtime);
+    switch (key.what) {
+      case kind::runtime_ps: descriptor.text(track_name, "processors" + runtime); break;
+      case kind::runtime_ms: descriptor.text(track_name, "threads" + runtime); break;
+      case kind::p:
+        descriptor.text(track_name, "P" + std::to_string(key.number));
+        descriptor.number(track_parent, track({kind::runtime_ps, key.runtime}));
+        break;
+      case kind::m:
+        descriptor.text(track_name, "M" + std::to_string(key.number));
+        descriptor.number(track_parent, track({kind::runtime_ms, key.runtime}));
+        break;
+      case kind::counter:
+        descriptor.text(track_name, key.name);
+        descriptor.number(track_parent, track({kind::runtime_ps, key.runtime}));
+        descriptor.message(track_counter, {});
+        break;
+      case kind::goroutine:
+        descriptor.text(track_name, "goroutine " + std::to_string(key.number) + " " +
+                                        names_.of({key.runtime, key.number}));
+        break;
+    }
+    put_packet(message_writer().message(packet_track, descriptor));
+    return uuid;
+  }
+
+  std::uint64_t track_of(std::uint8_t runtime, std::uint32_t p, std::uint32_t m) {
+    return p != event::no_p ? track({kind::p, runtime, p}) : track({kind::m, runtime, m});
+  }
+
+  static message_writer event_on(std::uint64_t where, std::uint64_t type) {
+    message_writer event;
+    event.number(event_type, type).number(event_track, where);
+    return event;
+  }
+
+  static void annotate(message_writer& to, std::string_view name, std::uint64_t value) {
+    to.message(event_annotation,
+               message_writer().text(annotation_name, name).number(annotation_number, value));
+  }
+  static void annotate(message_writer& to, std::string_view name, std::string_view value) {
+    to.message(event_annotation,
+               message_writer().text(annotation_name, name).text(annotation_text, value));
+  }
+
+  void describe(message_writer& to, const slice& each) {
+    annotate(to, "goroutine", each.goroutine);
+    annotate(to, "processor", each.p);
+    annotate(to, "thread", each.m);
+    annotate(to, "ended by", each.ended_by);
+    if (each.from_call) {
+      annotate(to, "from call", 1);
+    }
+    if (each.object != 0) {
+      annotate(to, "object", each.object);
+    }
+    if (each.labels != 0) {
+      annotate(to, "labels", told_.labels[each.labels]);
+    }
+    annotate(to, "started in", names_.place_of({each.runtime, each.goroutine}));
+    if (each.flow != 0) {
+      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
+      annotate(to, "ready for ns", static_cast<std::uint64_t>(scale_.ns(each.begin, cause.time)));
+      annotate(to, "made ready by",
+               cause.by != 0 ? "goroutine " + std::to_string(cause.by) : std::string(cause.how));
+    }
+  }
+
+  void write_wakeup(const wakeup& each) {
+    message_writer at = event_on(track_of(each.runtime, each.p, 0), slice_instant);
+    at.text(event_name, each.how == "started" ? "go" : "ready");
+    annotate(at, "goroutine", each.goroutine);
+    annotate(at, "flow", each.flow);
+    annotate(at, "by", each.by);
+    annotate(at, "how", each.how);
+    if (each.has_run) {
+      at.fixed(event_flow, each.flow);
+    }
+    put(each.time, at);
+  }
+
+  void put(std::uint64_t time, const message_writer& event) {
+    message_writer packet;
+    packet.number(packet_time, static_cast<std::uint64_t>(scale_.ns(time, told_.begin)));
+    packet.message(packet_event, event);
+    put_packet(packet);
+  }
+  void put_packet(message_writer packet) {
+    packet.number(packet_sequence, 1);
+    if (out_.empty()) {
+      packet.number(packet_flags, 1);  // nothing is known from before
+    }
+    out_.append(message_writer().message(1, packet).bytes());
+  }
+
+  const story& told_;
+  goroutine_names& names_;
+  const time_scale& scale_;
+  std::string out_;
+  std::set<std::uint64_t> known_;
+};
+
+}}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace trace_detail {
+
+/// The record that is being made. The thread that starts and stops uses it.
+struct record {
+  /// What asks for it. The environment's is written by itself: that of the whole run at the end of the
+  /// process, a flight record when something goes wrong.
+  enum class origin : std::uint8_t { program, whole_run, flight };
+
+  std::string path;
+  time_scale scale;
+  origin from = origin::program;
+  std::int64_t process = 0;  // the copy after a fork() has no events
+  std::timed_mutex writing;
+};
+
+inline record& the_record() {
+  static record* const only = new record();  // for ever: an exit may write the file
+  return *only;
+}
+
+/// Both at one moment.
+inline void read_both(std::uint64_t& count, std::int64_t& ns) noexcept {
+  count = the_recorder.now();
+  ns = os::now();
+}
+
+inline void add_living(story_teller& to, sched::runtime_scheduler& scheduler) {
+  debug::goroutine_record record;
+  scheduler.pool->for_each([&](sched::goroutine& g) {
+    if (debug::describe_into(record, g, 0)) {
+      to.add_living({number_of(scheduler), record.id}, record.name, record.started_at);
+    }
+  });
+}
+
+/// What changes seldom, at the begin of the record: the number of Ps, and which of them idle.
+inline void note_beginning(sched::runtime_scheduler& scheduler) noexcept {
+  sched::scoped guard(scheduler.idle.lock());
+  procs_changed(scheduler, scheduler.procs());
+  scheduler.idle.for_each_p_locked([&](sched::processor& p) { idle_began(scheduler, p); });
+}
+
+inline std::error_code write_file(const std::string& path, const std::string& text) {
+  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  bool is_good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  int error_number = is_good ? 0 : errno;
+  if (file != nullptr && std::fclose(file) != 0 && is_good) {
+    is_good = false;
+    error_number = errno;
+  }
+  return is_good ? std::error_code() : std::error_code(error_number, std::generic_category());
+}
+
+inline void throw_unless_written(const std::error_code& error) {
+  if (error) {
+    base::throw_system(error, "trace: the file cannot be written");
+  }
+}
+
+inline trace::summary write_story(const std::string& path, record& of, std::error_code& error) {
+  // Another thread that writes needs seconds at most, but its goroutine may be stopped for good.
+  const std::unique_lock alone(of.writing, std::chrono::seconds(10));
+  read_both(of.scale.count_at_last, of.scale.ns_at_last);
+  story_teller teller(the_recorder, of.scale.count_at_first, of.scale.count_at_last);
+  sched::registry::for_each(
+      [&](sched::runtime_scheduler& scheduler) { add_living(teller, scheduler); });
+  const story told = teller.tell();
+  goroutine_names names(told);
+  error =
+      write_file(path, path.ends_with(".json") ? chrome_writer(told, names, of.scale).write()
+                                               : perfetto_writer(told, names, of.scale).write());
+  return {told.events, told.lost};
+}
+
+/// write_story() for a caller outside of the scheduler, which blocks.
+inline trace::summary write_blocking(const std::string& path) {
+  std::error_code error;
+  const trace::summary written =
+      thrum::blocking([&] { return write_story(path, the_record(), error); });
+  throw_unless_written(error);
+  return written;
+}
+
+/// Writes the file of the record, and says so.
+inline void write_and_tell(record& of) noexcept {
+  THRUM_TRY {
+    std::error_code error;
+    write_story(of.path, of, error);
+    base::write_error(error ? "thrum: the trace cannot be written to " + of.path + ": " +
+                                  error.message() + "\n"
+                            : "thrum: the trace is in " + of.path + "\n");
+  }
+  THRUM_CATCH_ALL { base::write_error("thrum: the trace is not written: there is no memory\n"); }
+}
+
+/// What write_at_trouble does.
+inline void write_before_end() noexcept {
+  record& of = the_record();
+  if (!the_recorder.is_on() || of.process != os::own_process()) {
+    return;
+  }
+  the_recorder.turn(false);
+  if (!of.path.empty()) {
+    write_and_tell(of);
+  }
+}
+
+/// Begins a record. False: there is no memory.
+inline bool begin_record(std::string path, std::size_t bytes, record::origin from) {
+  if (!the_recorder.make(bytes)) {
+    return false;
+  }
+  write_at_trouble.set(&write_before_end);
+  record& of = the_record();
+  of.path = std::move(path);
+  of.from = from;
+  of.process = os::own_process();
+  read_both(of.scale.count_at_first, of.scale.ns_at_first);
+  the_recorder.turn(true);
+  thrum::blocking([] { sched::registry::for_each(&note_beginning); });
+  return true;
+}
+
+/// Sets the wait after which the flight record is written.
+inline void limit_waits(unsigned milliseconds) noexcept {
+  time_scale scale;
+  read_both(scale.count_at_first, scale.ns_at_first);
+  os::sleep_ns(2'000'000);
+  read_both(scale.count_at_last, scale.ns_at_last);
+  const double per_ms = 1e6 * static_cast<double>(scale.count_at_last - scale.count_at_first) /
+                        static_cast<double>(scale.ns_at_last - scale.ns_at_first);
+  constexpr double pause_ms = 10'000;
+  pause_when_late.set(static_cast<std::uint64_t>(per_ms * pause_ms));
+  longest_wait.set(static_cast<std::uint64_t>(per_ms * milliseconds));
+}
+
+/// What THRUM_DEBUG says of traces, when the first runtime is made.
+inline void start_by_environment() {
+  static base::hint<bool> has_begun{false};
+  if (has_begun.swap(true) || the_recorder.is_on()) {
+    return;
+  }
+  using reader = go_detail::environment_reader;
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  std::string path(reader::text_of("trace"));
+  const bool is_whole_run = !path.empty();
+  if (is_whole_run) {
+    if (const std::error_code error = write_file(path, "")) {
+      base::write_error("thrum: THRUM_DEBUG: trace=" + path + ": the file cannot be written: " +
+                        error.message() + "; nothing is recorded\n");
+      return;
+    }
+  } else if ((path = reader::text_of("flight")).empty()) {
+    return;
+  }
+  if (!begin_record(std::move(path), (is_whole_run ? 64 : 16) * mib,
+                    is_whole_run ? record::origin::whole_run : record::origin::flight)) {
+    base::write_error("thrum: THRUM_DEBUG: there is no memory for a trace\n");
+    return;
+  }
+  if (is_whole_run) {
+    std::atexit([] {
+      if (the_record().from == record::origin::whole_run) {
+        write_before_end();
+      }
+    });
+  } else if (const unsigned limit = reader::number_of("late"); limit != 0) {
+    limit_waits(limit);
+  }
+}
+
+/// Whether the environment has asked for a flight record.
+inline bool keeps_flight() noexcept {
+  return the_recorder.is_on() && the_record().from == record::origin::flight;
+}
+
+/// Whether the record is to be written because a goroutine was ready for too long.
+inline bool take_late() noexcept { return is_late.swap(false); }
+
+/// Writes the flight record, and goes on recording. On a thread that is no M.
+inline void write_flight() noexcept {
+  if (keeps_flight()) {
+    write_and_tell(the_record());
+  }
+}
+
+inline void note_of_user(event_kind kind, trace::literal name) noexcept {
+  if (!the_recorder.is_on()) {
+    return;
+  }
+  sched::section here;
+  sched::machine* const m = here.m();
+  if (m == nullptr) {
+    return;
+  }
+  note(*m, kind, name.view().size(), reinterpret_cast<std::uintptr_t>(name.view().data()));
+}
+
+}  // namespace trace_detail
+
+namespace trace {
+
+THRUM_OUT_OF_LINE void start(std::string path, std::size_t bytes) {
+  using namespace trace_detail;
+  if (the_recorder.is_on()) {
+    if (the_record().from == record::origin::program) {
+      base::throw_usage("trace::start: the recorder is on already; call trace::stop first");
+    }
+    base::write_error("thrum: trace::start: ends what THRUM_DEBUG has asked for\n");
+    thrum::blocking(&write_before_end);
+  }
+  if (!path.empty()) {
+    throw_unless_written(thrum::blocking([&] { return write_file(path, ""); }));
+  }
+  if (!begin_record(std::move(path), bytes, record::origin::program)) {
+    base::throw_system(std::make_error_code(std::errc::not_enough_memory),
+                       "trace::start: no memory for the events");
+  }
+}
+
+THRUM_OUT_OF_LINE summary stop() {
+  using namespace trace_detail;
+  if (!the_recorder.is_on()) {
+    return {};
+  }
+  the_recorder.turn(false);
+  record& of = the_record();
+  return of.path.empty() ? summary() : write_blocking(of.path);
+}
+
+THRUM_OUT_OF_LINE summary snapshot(const std::string& path) {
+  using namespace trace_detail;
+  if (!the_recorder.is_on()) {
+    return {};
+  }
+  return write_blocking(path);
+}
+
+THRUM_OUT_OF_LINE bool is_on() noexcept { return trace_detail::the_recorder.is_on(); }
+
+THRUM_OUT_OF_LINE void mark(literal name) noexcept {
+  trace_detail::note_of_user(trace_detail::event_kind::marked, name);
+}
+
+THRUM_OUT_OF_LINE region::region(literal name) noexcept : name_(name) {
+  trace_detail::note_of_user(trace_detail::event_kind::region_began, name);
+}
+
+THRUM_OUT_OF_LINE region::~region() {
+  trace_detail::note_of_user(trace_detail::event_kind::region_ended, name_);
+}
+
+}  // namespace trace
+
+}}  // namespace thrum::THRUM_ABI
+
+#else
+
+namespace thrum { inline namespace THRUM_ABI { namespace trace {
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the declaration is that of both builds
+inline void start(std::string, std::size_t) {
+  base::throw_usage(
+      "trace::start: the scheduler tells nothing in this build; compile every source file with "
+      "-DTHRUM_TRACE=1");
+}
+inline summary stop() { return {}; }
+inline summary snapshot(const std::string&) { return {}; }
+inline bool is_on() noexcept { return false; }
+inline void mark(literal) noexcept {}
+inline region::region(literal name) noexcept : name_(name) {}
+inline region::~region() {}
+
+}}}  // namespace thrum::THRUM_ABI::trace
+
+#endif
+#endif
+
+#endif
+
 // ---- thrum/runtime.hpp: bodies ----
 #if defined(THRUM_RUNTIME_HPP) && THRUM_BODIES
 // ---- thrum/detail/start/runtime_parts.hpp ----
@@ -60503,6 +64342,9 @@ class crash_report {
     text_.append(g.id);
     if (g.name[0] != '\0') {
       text_.append(" [").append(std::string_view(g.name)).append("]");
+    }
+    if (g.labels != nullptr) {
+      text_.append(" {").append(g.labels->text.substr(0, longest_name)).append("}");
     }
     write();
     write_callers(g);
@@ -60983,6 +64825,22 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
   }
 }
 
+/// Not in Go's: half and 99 % of what was counted took less.
+inline void append_latencies(trace_line& line, sched::runtime_scheduler& scheduler) noexcept {
+  thrum::latencies all;
+  scheduler.for_each_p([&](const sched::processor& p) { add_latencies(all, p.latencies); });
+  const auto append = [&](std::string_view key, const latency_histogram& one) noexcept {
+    if (one.total() != 0) {
+      line.append(key).append(one.quantile(0.5).count() / 1000).append("/");
+      line.append(one.quantile(0.99).count() / 1000).append("us");
+    }
+  };
+  append(" ready=", all.ready);
+  append(" poll=", all.poll);
+  append(" slice=", all.slice);
+  append(" timer=", all.timer);
+}
+
 THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
   line.append(": status=").append(static_cast<unsigned>(p.status.peek()));
@@ -61034,7 +64892,9 @@ inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) no
   for (unsigned i = 0; i < scheduler.procs(); ++i) {
     line.append(i == 0 ? "" : " ").append(scheduler.ps[i].queued());
   }
-  line.append("]\n");
+  line.append("]");
+  append_latencies(line, scheduler);
+  line.append("\n");
   base::write_error(line.view());
 }
 
@@ -61308,6 +65168,7 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
   {
     scoped guard(idle.lock());
     ps.want_locked(n);
+    trace_detail::procs_changed(*this, n);
     idle.expect_locked(n);
     if (n > before) {
       idle.take_request();  // the wake-up below serves it
@@ -61319,12 +65180,14 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
       if (p.status.get() == p_status::dead) {
         p.status.set(p_status::idle);
+        trace_detail::idle_began(*this, p);
         idle.put_p_locked(p);
       }
     }
     for (unsigned i = n; i < before; ++i) {
       processor& p = ps[i];
       if (idle.remove_p_locked(p)) {
+        trace_detail::idle_ended(*this, &p);
         bury_locked(p);
       } else {
         // [p.attention <>] acq_rel: the holder sees it when it schedules next.
@@ -61907,6 +65770,7 @@ THRUM_OUT_OF_LINE bool runtime_scheduler::stop_m(machine& m) noexcept {
       [[maybe_unused]] const machine* const self = idle.take_m_locked();
       THRUM_ASSERT(own_m_was_the_last, self == &m);
       acquire_p(m, *idle.take_p_locked());
+      trace_detail::idle_ended(*this, m.p);
       idle.begin_spinning(m);
       monitor.wake_if_all_idle();
       return true;
@@ -62023,6 +65887,7 @@ THRUM_COLD inline bool start_spinner(runtime_scheduler& scheduler, searchers whi
     }
     return false;
   }
+  trace_detail::idle_ended(scheduler, p);
   scheduler.start_m(*p, true);
   scheduler.monitor.wake_if_all_idle();
   return true;
@@ -62058,10 +65923,13 @@ THRUM_OUT_OF_LINE void runtime_scheduler::hand_off(processor& p) noexcept {
     return;
   }
   const std::int64_t when = p.timers.earliest();
+  trace_detail::idle_began(*this, p);
   put_idle_locked(p);
   if (clock.is_virtual() && resume_quiet_locked()) [[unlikely]] {
     idle.add_unit();
-    start_m(*idle.take_p_locked(), true);
+    processor& next = *idle.take_p_locked();
+    trace_detail::idle_ended(*this, &next);
+    start_m(next, true);
     monitor.wake_if_all_idle();
     return;
   }
@@ -62262,6 +66130,9 @@ THRUM_COLD inline machine& serve_running(machine& m) noexcept {
     return m;
   }
   p.counts.preemptions.add();
+  if ((asked & attention_preempt) != 0) {
+    count_cut_slice(m);
+  }
   trace_detail::happens(m, trace_detail::event_kind::gives_way);
   return give_way(m);
 }
@@ -62283,6 +66154,9 @@ inline void execute(machine& m, goroutine& g) noexcept {
   wait_if_frozen(m);
   m.g = &g;
   g.status.set(g_status::running);
+  if ((g.flags & g_timed) != 0) [[unlikely]] {
+    end_timed_wait(m, g);
+  }
   m.p->counts.switches.add();
   trace_detail::runs(m, g);
   if constexpr (THRUM_EXCEPTIONS) {
@@ -62494,6 +66368,7 @@ inline void look_again(machine& m, std::int64_t& next_timer) noexcept {
   if (scheduler.has_queued_work()) {
     scoped guard(scheduler.idle.lock());
     if (processor* p = scheduler.idle.take_p_locked()) {
+      trace_detail::idle_ended(scheduler, p);
       scheduler.acquire_p(m, *p);
       scheduler.idle.begin_spinning(m);
       scheduler.monitor.wake_if_all_idle();  // it may have seen all of them idle for a moment
@@ -62520,6 +66395,7 @@ inline goroutine* give_up_p(machine& m, std::int64_t& next_timer) noexcept {
       }
       return nullptr;
     }
+    trace_detail::idle_began(scheduler, *m.p);
     scheduler.put_idle_locked(scheduler.release_p(m));
   }
   if (m.spinning) {
@@ -62564,6 +66440,8 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   // [s.close =] seq_cst: close() wakes the poller after it has set the flag.
   if (!scheduler.closing.load(seq_cst)) {
     scheduler.poller.poll(delay, sink);
+    trace_detail::polled(scheduler, sink.ready.size);
+    time_last(sink);
   }
   scheduler.poll.end_sleep(traits::now());
 
@@ -62574,6 +66452,7 @@ inline bool sleep_in_poller(machine& m, std::int64_t next_timer) noexcept {
   {
     scoped guard(scheduler.idle.lock());
     p = scheduler.idle.take_p_locked();
+    trace_detail::idle_ended(scheduler, p);
     if (p == nullptr) {
       // Every P is busy; their holders see their own timers, and the next idler the others'.
       scheduler.ask_for_spinner_locked();
@@ -64538,6 +68417,8 @@ inline void monitor::look_at_poller(std::int64_t now) noexcept {
   }
   poll_sink sink(scheduler_);
   scheduler_.poller.poll(0, sink);
+  trace_detail::polled(scheduler_, sink.ready.size);
+  time_last(sink);
   inject(sink);
 }
 
@@ -65101,6 +68982,7 @@ inline bool hand_over(machine& m) noexcept {
     return false;
   }
   m.p->counts.preemptions.add();
+  count_cut_slice(m);
   trace_detail::happens(m, trace_detail::event_kind::interrupted);
   // [p.attention <] acquire: as in attend. What else is asked stays asked.
   m.p->attention.fetch_and(~std::uint32_t{attention_preempt}, acquire);
@@ -65183,6 +69065,9 @@ inline void interrupt(void* argument) noexcept {
 
 #endif
 
+#if THRUM_TRACE
+#endif
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -65248,6 +69133,7 @@ THRUM_OUT_OF_LINE options runtime::complete(options settings) {
   settings.report_hogs = std::min(
       settings.report_hogs,
       static_cast<unsigned>(std::min<std::int64_t>(year / settings.time_slice, 1'000'000'000)));
+  trace_detail::start_by_environment();
   return settings;
 }
 
@@ -65297,10 +69183,14 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
       }
     };
   }
-  if (settings_.dump_on_quit) {
+  if (settings_.dump_on_quit || trace_detail::keeps_flight()) {
     config.dump = [](void* user) {
-      base::write_error(debug::describe_goroutines(*static_cast<runtime*>(user)->scheduler_,
-                                                   debug::world::stopped, false));
+      const auto& self = *static_cast<runtime*>(user);
+      if (!trace_detail::take_late() && self.settings_.dump_on_quit) {
+        base::write_error(
+            debug::describe_goroutines(*self.scheduler_, debug::world::stopped, false));
+      }
+      trace_detail::write_flight();
     };
   }
   config.check_every_ns = detector_->period_ns();
@@ -65380,7 +69270,7 @@ THRUM_OUT_OF_LINE runtime::runtime(options settings, go_detail::runtime_role rol
     base::throw_system(os::error_code_of(error), "runtime: cannot start the scheduler");
   }
   blocking([&] { sched::registry::show(*scheduler_); });
-  if (settings_.dump_on_quit) {
+  if (settings_.dump_on_quit || trace_detail::keeps_flight()) {
     os::quit_listener::open(
         [](void* own) noexcept {
           static_cast<sched::runtime_scheduler*>(own)->creator.request_dump();
@@ -74487,6 +78377,106 @@ THRUM_OUT_OF_LINE std::string temporary_directory::operator/(std::string_view na
 }}}  // namespace thrum::THRUM_ABI::io
 #endif
 
+// ---- thrum/labels.hpp: bodies ----
+#if defined(THRUM_LABELS_HPP) && THRUM_BODIES
+
+#include <atomic>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace go_detail {
+
+/// Labels with their memory.
+struct label_texts : sched::label_list {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::string joined;
+
+  /// With those that `outer` has, if it is not null.
+  label_texts(const sched::label_list* outer,
+              std::initializer_list<std::pair<std::string_view, std::string_view>> more) {
+    destroy = [](sched::label_list& own) noexcept { delete static_cast<label_texts*>(&own); };
+    if (outer != nullptr) {
+      all = static_cast<const label_texts*>(outer)->all;
+    }
+    for (const auto& [key, value] : more) {
+      set(key, value);
+    }
+    for (const auto& [key, value] : all) {
+      joined.append(joined.empty() ? "" : ", ").append(key).append("=").append(value);
+    }
+    text = joined;
+  }
+
+  void set(std::string_view key, std::string_view value) {
+    for (auto& each : all) {
+      if (each.first == key) {
+        each.second = value;
+        return;
+      }
+    }
+    all.emplace_back(key, value);
+  }
+};
+
+/// The caller, if it is a goroutine.
+THRUM_NOINLINE inline sched::goroutine* labelled_caller() noexcept {
+  const sched::machine* const m = sched::current_m();
+  return m == nullptr ? nullptr : m->g;
+}
+
+/// Gives the goroutine, which calls this, other labels. A dump may stop it between any two instructions: what it sees is
+/// complete. Returns those that it had.
+inline sched::label_list* exchange_labels(sched::goroutine& g, sched::label_list* labels) noexcept {
+  // [lb.list =] seq_cst: the labels are complete before the goroutine has them
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  sched::label_list* const before = std::exchange(g.labels, labels);
+  // [lb.list =] seq_cst: the goroutine no longer has the old ones before its scope lets them go
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const sched::section here;
+  trace_detail::labelled(here.m(), g, labels == nullptr ? std::string_view() : labels->text);
+  return before;
+}
+
+}  // namespace go_detail
+
+THRUM_COLD THRUM_OUT_OF_LINE label_scope::label_scope(
+    std::initializer_list<std::pair<std::string_view, std::string_view>> labels) {
+  if (sched::goroutine* const g = go_detail::labelled_caller()) {
+    auto* const all = new go_detail::label_texts(g->labels, labels);
+    sched::has_labels.set(true);
+    sched::let_go_at_end(*g);
+    outer_ = go_detail::exchange_labels(*g, all);
+    is_open_ = true;
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE label_scope::~label_scope() {
+  sched::goroutine* const g = is_open_ ? go_detail::labelled_caller() : nullptr;
+  if (g != nullptr) {
+    go_detail::exchange_labels(*g, outer_)->let_go();
+  }
+}
+
+namespace this_goroutine {
+
+THRUM_COLD THRUM_OUT_OF_LINE std::string label(std::string_view key) {
+  const sched::goroutine* const g = go_detail::labelled_caller();
+  if (g != nullptr && g->labels != nullptr) {
+    for (const auto& each : static_cast<const go_detail::label_texts*>(g->labels)->all) {
+      if (each.first == key) {
+        return each.second;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace this_goroutine
+
+}}  // namespace thrum::THRUM_ABI
+#endif
+
 // ---- thrum/sync/pool.hpp: bodies ----
 #if defined(THRUM_SYNC_POOL_HPP) && THRUM_BODIES
 
@@ -76338,3044 +80328,6 @@ THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
 }
 
 }}}  // namespace thrum::THRUM_ABI::testing
-#endif
-
-// ---- thrum/trace.hpp: bodies ----
-#if defined(THRUM_TRACE_HPP) && (THRUM_BODIES || !THRUM_TRACE)
-// ---- thrum/detail/trace/trace_parts.hpp ----
-//
-// The bodies of trace.hpp: for a build that records, and for one that does not.
-#ifndef THRUM_DETAIL_TRACE_TRACE_PARTS_HPP
-#define THRUM_DETAIL_TRACE_TRACE_PARTS_HPP
-
-#if THRUM_TRACE
-
-// ---- thrum/detail/debug/dump.hpp ----
-//
-// Every goroutine in words: its number and name, its state, since when, and its callers.
-//
-// How many goroutines do the same: by state, what they wait for, and where they were started.
-#ifndef THRUM_DETAIL_DEBUG_DUMP_HPP
-#define THRUM_DETAIL_DEBUG_DUMP_HPP
-
-// ---- thrum/detail/debug/backtrace.hpp ----
-//
-// Where a goroutine stands, in words.
-#ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
-#define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
-
-// ---- thrum/detail/sched/fork/fork_thief.hpp ----
-//
-// Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
-// as long as it finds some. What a fork is: fork.hpp.
-#ifndef THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
-#define THRUM_DETAIL_SCHED_FORK_FORK_THIEF_HPP
-
-#include <cstdint>
-#include <new>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The oldest half that some goroutine offers, of those that began to fork on the same P as it; null if
-/// there is none, or if some of those need a larger stack than the thief's. The search begins anywhere.
-/// F3: calls taken(half) before another thread can see that the half is gone.
-template <class F>
-forked* steal_forked(runtime_scheduler& scheduler, std::uint32_t anywhere, std::uint8_t stack_class,
-                     F taken) noexcept {
-  const unsigned forking = scheduler.ps.forking();
-  const unsigned n = forking + scheduler.ps.hosts();
-  unsigned at = anywhere % n;
-  for (unsigned i = 0; i < n; ++i) {
-    forks_of_p& forks = scheduler.ps.among(at, forking).forks;
-    forked* const half =
-        forks.steal([&]() noexcept { return stack_class >= forks.largest_class(); }, taken);
-    if (half != nullptr) {
-      return half;
-    }
-    at = at + 1 == n ? 0 : at + 1;
-  }
-  return nullptr;
-}
-
-/// The next half for a goroutine that has run one; null if it is to end.
-inline forked* next_forked(forker& own) noexcept {
-  section here;
-  preemption_point(here);
-  if (own.g.exiting) {
-    return nullptr;
-  }
-  machine& m = here.this_m();
-  forked* const half = steal_forked(own.scheduler, m.search.next(), own.g.size_class,
-                                    [&own](forked& taken) noexcept { begin_stolen(taken, &own); });
-  if (half != nullptr) {
-    m.p->counts.steals.add();
-    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
-  }
-  return half;
-}
-
-/// The life of a goroutine that runs what others have forked.
-inline void run_forks(goroutine& g) {
-  forked* half = *static_cast<forked**>(g.task);
-  {
-    forker own;
-    show_thief(*half, own);
-    do {
-      run_stolen(own, *half);
-      half = next_forked(own);
-    } while (half != nullptr);
-  }
-  end_goroutine(g);
-}
-
-/// What class of stacks a goroutine needs that is to run any half. Looked at again under the lock of
-/// the list that a half is in.
-inline std::uint8_t helper_stack_class(runtime_scheduler& scheduler) noexcept {
-  std::uint8_t largest = scheduler.config().stack_class;
-  scheduler.for_each_forking_p([&](processor& p) {
-    const std::uint8_t here = p.forks.largest_class();
-    largest = here > largest ? here : largest;
-  });
-  return largest;
-}
-
-/// A goroutine that will run a half and has none yet: no other thread knows it. Null: there is no memory.
-inline goroutine* open_helper(runtime_scheduler& scheduler, machine* m,
-                              std::uint8_t size_class) noexcept {
-  goroutine* const g = take_g(scheduler, m, size_class);
-  if (g == nullptr) {
-    if (scheduler.pool->has_hooks()) {
-      scheduler.creator.request_stack(size_class);
-    }
-    return nullptr;
-  }
-  if (!open_for_task(*g, sizeof(forked*), alignof(forked*))) {
-    untake_g(scheduler, *g);
-    return nullptr;
-  }
-  ::new (reserve_task(*g, sizeof(forked*), alignof(forked*))) forked*(nullptr);
-  g->id = next_id(scheduler, m);
-  g->entry = &run_forks;
-  g->discard_result = [](goroutine&) noexcept {};
-  g->set_name("fork_join");
-  g->started_at = reinterpret_cast<const void*>(&run_forks);
-  g->join.set(join_state::none);
-  prepare_launch(scheduler, *g);
-  return g;
-}
-
-/// The half is the helper's, which is runnable from here on: a virtual clock stands while a half is neither
-/// offered nor queued.
-inline void give_to_helper(forked& half, goroutine& helper) noexcept {
-  begin_stolen(half, nullptr);
-  *static_cast<forked**>(helper.task) = &half;
-  helper.started_at = reinterpret_cast<const void*>(half.run);
-  helper.status.store(g_status::runnable, release);  // [g.status >] what a dump shows of it
-}
-
-/// A goroutine, in no queue yet, that will run a half which a forker offers. Null: no forker offers one,
-/// or there is no memory: then the half's owner will run it. `m` as from m_of.
-inline goroutine* make_helper(runtime_scheduler& scheduler, machine* m,
-                              std::uint32_t anywhere) noexcept {
-  for (;;) {
-    const std::uint8_t size_class = helper_stack_class(scheduler);
-    goroutine* const g = open_helper(scheduler, m, size_class);
-    if (g == nullptr) {
-      return nullptr;
-    }
-    const auto give = [g](forked& taken) noexcept { give_to_helper(taken, *g); };
-    if (steal_forked(scheduler, anywhere, size_class, give) != nullptr) {
-      return g;
-    }
-    untake_g(scheduler, *g);
-    if (helper_stack_class(scheduler) == size_class) {
-      return nullptr;
-    }
-  }
-}
-
-/// For a P that has nothing else. On g0.
-inline goroutine* take_forked(machine& m) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
-  if (!scheduler.has_forks()) [[likely]] {
-    return nullptr;
-  }
-  goroutine* const g = make_helper(scheduler, &m, m.search.next());
-  if (g != nullptr) {
-    m.p->counts.created.add();
-    trace_detail::made(&m, *g);
-    m.p->counts.steals.add();
-    trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
-    begin_slice(*m.p);
-  }
-  return g;
-}
-
-/// For the monitor, when no P has had nothing else for long: a half waits in the global queue like
-/// any goroutine. Its owner may be parked until it has run. The search begins at that P, as among() counts.
-THRUM_COLD inline void queue_forked(runtime_scheduler& scheduler, unsigned at) noexcept {
-  goroutine* const g = make_helper(scheduler, nullptr, at);
-  if (g != nullptr) {
-    scheduler.count_created_elsewhere();
-    trace_detail::made(nullptr, *g);
-    ready_elsewhere(*g);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/detail/sched/freeze/frame_walk.hpp ----
-//
-// The callers on a stack that stands still, whatever it was doing when it was made to.
-//
-// Purpose
-//   A dump looks at goroutines that a signal has interrupted at any instruction: in the middle of
-//   the unwinder, with an exception half thrown and the stack pointer already elsewhere; in the
-//   loader; in a function's last instructions, which not every compiler describes rightly. The
-//   unwinder of exceptions, which trusts its tables and the stack, ends such a program.
-//
-// So each step is checked
-//   FW1  only words of the goroutine's own stack are read
-//   FW2  each frame lies above the one before it
-//   FW3  nothing is called that locks or allocates
-//   What fails a check ends the walk: a wrong rule costs lines of the report, never the program.
-//
-// Runs in the handler of a signal; uses about 6 KiB of its stack.
-#ifndef THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
-#define THRUM_DETAIL_SCHED_FREEZE_FRAME_WALK_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// The addresses that a stack may use: low included, high not.
-struct stack_bounds {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  /// How far below `low` the innermost frame may begin: into the guard, if the stack is used up.
-  std::uintptr_t below = 0;
-
-  bool holds_word(std::uintptr_t at) const noexcept {
-    return at % sizeof(at) == 0 && at >= low && at < high && high - at >= sizeof(at);
-  }
-};
-
-/// A word of another's stack. The sanitizers cannot know that this is allowed.
-THRUM_NOINLINE THRUM_NO_SANITIZE inline std::uintptr_t word_at(std::uintptr_t at) noexcept {
-  return *reinterpret_cast<const volatile std::uintptr_t*>(at);
-}
-
-/// How one register of the caller is found.
-struct register_rule {
-  enum class kind : std::uint8_t {
-    same,
-    undefined,
-    saved_at,      // the frame's address and `number`
-    is_offset,     // the same, but the sum itself
-    in_register,   // `number`
-    saved_at_sum,  // an expression says where
-    is_sum,        // an expression says what
-  };
-  kind how = kind::same;
-  std::int64_t number = 0;
-  os::byte_reader expression;
-};
-
-/// All rules that hold at one instruction.
-struct frame_rules {
-  register_rule registers[arch::frame_registers::count];
-  bool frame_is_sum = false;
-  std::uint64_t frame_register = 0;
-  std::int64_t frame_offset = 0;
-  os::byte_reader frame_expression;
-};
-
-/// Runs the instructions of a table up to an address. False: something is not understood.
-class rule_reader {
- public:
-  rule_reader(const os::unwind_entry& entry, std::uintptr_t address) noexcept
-      : entry_(entry), address_(address), at_(entry.begin) {}
-
-  bool read(frame_rules& rules) noexcept {
-    if (!run(entry_.common, rules)) {
-      return false;
-    }
-    initial_ = rules;
-    at_ = entry_.begin;
-    return run(entry_.own, rules);
-  }
-
- private:
-  using kind = register_rule::kind;
-
-  static void set(frame_rules& rules, std::uint64_t number, const register_rule& rule) noexcept {
-    if (number < arch::frame_registers::count) {
-      rules.registers[number] = rule;
-    }
-  }
-
-  static os::byte_reader block(os::byte_reader& in) noexcept {
-    const std::uint64_t bytes = in.unsigned_number();
-    const std::uintptr_t begin = in.at();
-    in.skip(bytes);
-    return in.failed() ? os::byte_reader() : os::byte_reader(begin, in.at());
-  }
-
-  std::int64_t in_units(std::uint64_t n) const noexcept {
-    return static_cast<std::int64_t>(n) * entry_.data_unit;
-  }
-
-  /// False: the instructions from here on are about what lies behind the address.
-  bool advance(std::uint64_t units) noexcept {
-    at_ += base::convert<std::uintptr_t>(units * entry_.code_unit);
-    return at_ <= address_;
-  }
-
-  bool run(os::byte_reader in, frame_rules& rules) noexcept {
-    while (!in.at_end()) {
-      const auto code = in.read<std::uint8_t>();
-      const std::uint64_t low = code & 0x3FU;
-      switch (code & 0xC0U) {
-        case 0x40:
-          if (!advance(low)) {
-            return true;
-          }
-          continue;
-        case 0x80: set(rules, low, {kind::saved_at, in_units(in.unsigned_number()), {}}); continue;
-        case 0xC0: restore(rules, low); continue;
-        default: break;
-      }
-      bool behind = false;
-      if (!run_long(code, in, rules, behind)) {
-        return false;
-      }
-      if (behind) {
-        return true;
-      }
-    }
-    return !in.failed();
-  }
-
-  void restore(frame_rules& rules, std::uint64_t number) const noexcept {
-    if (number < arch::frame_registers::count) {
-      rules.registers[number] = initial_.registers[number];
-    }
-  }
-
-  bool run_long(std::uint8_t code, os::byte_reader& in, frame_rules& rules, bool& behind) noexcept {
-    switch (code) {
-      case 0x00: return true;
-      case 0x01:
-        at_ = in.pointer(entry_.pointer_form);
-        behind = at_ > address_;
-        return true;
-      case 0x02: behind = !advance(in.read<std::uint8_t>()); return true;
-      case 0x03: behind = !advance(in.read<std::uint16_t>()); return true;
-      case 0x04: behind = !advance(in.read<std::uint32_t>()); return true;
-      case 0x0A:
-        if (depth_ == max_depth) {
-          return false;
-        }
-        kept_[depth_++] = rules;
-        return true;
-      case 0x0B:
-        if (depth_ == 0) {
-          return false;
-        }
-        rules = kept_[--depth_];
-        return true;
-      case 0x0C:
-      case 0x12:
-        rules.frame_is_sum = false;
-        rules.frame_register = in.unsigned_number();
-        rules.frame_offset = code == 0x0C ? static_cast<std::int64_t>(in.unsigned_number())
-                                          : in.signed_number() * entry_.data_unit;
-        return true;
-      case 0x0D:
-        rules.frame_is_sum = false;
-        rules.frame_register = in.unsigned_number();
-        return true;
-      case 0x0E: rules.frame_offset = static_cast<std::int64_t>(in.unsigned_number()); return true;
-      case 0x13: rules.frame_offset = in.signed_number() * entry_.data_unit; return true;
-      case 0x0F:
-        rules.frame_is_sum = true;
-        rules.frame_expression = block(in);
-        return true;
-      case 0x2D: return true;  // the return address is signed: see plain_address
-      case 0x2E: in.unsigned_number(); return true;
-      default: return run_register(code, in, rules);
-    }
-  }
-
-  bool run_register(std::uint8_t code, os::byte_reader& in, frame_rules& rules) noexcept {
-    const std::uint64_t number = in.unsigned_number();
-    switch (code) {
-      case 0x05: set(rules, number, {kind::saved_at, in_units(in.unsigned_number()), {}}); break;
-      case 0x06: restore(rules, number); break;
-      case 0x07: set(rules, number, {kind::undefined, 0, {}}); break;
-      case 0x08: set(rules, number, {kind::same, 0, {}}); break;
-      case 0x09:
-        set(rules, number,
-            {kind::in_register, static_cast<std::int64_t>(in.unsigned_number()), {}});
-        break;
-      case 0x10: set(rules, number, {kind::saved_at_sum, 0, block(in)}); break;
-      case 0x11:
-        set(rules, number, {kind::saved_at, in.signed_number() * entry_.data_unit, {}});
-        break;
-      case 0x14: set(rules, number, {kind::is_offset, in_units(in.unsigned_number()), {}}); break;
-      case 0x15:
-        set(rules, number, {kind::is_offset, in.signed_number() * entry_.data_unit, {}});
-        break;
-      case 0x16: set(rules, number, {kind::is_sum, 0, block(in)}); break;
-      case 0x2F: set(rules, number, {kind::saved_at, -in_units(in.unsigned_number()), {}}); break;
-      default: return false;
-    }
-    return true;
-  }
-
-  static constexpr std::size_t max_depth = 3;
-
-  const os::unwind_entry& entry_;
-  const std::uintptr_t address_;
-  std::uintptr_t at_;
-  frame_rules initial_;
-  frame_rules kept_[max_depth];
-  std::size_t depth_ = 0;
-};
-
-/// Works out an expression, which begins with `pushed` on its stack if there is one.
-class expression_reader {
- public:
-  expression_reader(const arch::frame_registers& at, const stack_bounds& bounds) noexcept
-      : at_(at), bounds_(bounds) {}
-
-  bool read(os::byte_reader in, const std::uintptr_t* pushed, std::uintptr_t& result) noexcept {
-    size_ = 0;
-    if (pushed != nullptr) {
-      push(*pushed);
-    }
-    while (!in.at_end()) {
-      if (!run(in.read<std::uint8_t>(), in)) {
-        return false;
-      }
-    }
-    if (in.failed() || size_ == 0) {
-      return false;
-    }
-    result = stack_[size_ - 1];
-    return true;
-  }
-
- private:
-  static constexpr std::size_t capacity = 8;
-  static constexpr std::size_t word_bits = 8 * sizeof(std::uintptr_t);
-
-  bool push(std::uintptr_t value) noexcept {
-    if (size_ == capacity) {
-      return false;
-    }
-    stack_[size_++] = value;
-    return true;
-  }
-
-  bool run(std::uint8_t code, os::byte_reader& in) noexcept {
-    if (code >= 0x30 && code <= 0x4F) {
-      return push(code - 0x30U);
-    }
-    if (code >= 0x70 && code <= 0x8F) {
-      const std::size_t number = code - 0x70U;
-      const std::int64_t offset = in.signed_number();
-      return number < arch::frame_registers::count &&
-             push(at_.value[number] + static_cast<std::uintptr_t>(offset));
-    }
-    switch (code) {
-      case 0x08: return push(in.read<std::uint8_t>());
-      case 0x09: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int8_t>()}));
-      case 0x0A: return push(in.read<std::uint16_t>());
-      case 0x0B: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int16_t>()}));
-      case 0x0C: return push(in.read<std::uint32_t>());
-      case 0x0D: return push(static_cast<std::uintptr_t>(std::intptr_t{in.read<std::int32_t>()}));
-      case 0x10: return push(base::convert<std::uintptr_t>(in.unsigned_number()));
-      case 0x11: return push(static_cast<std::uintptr_t>(in.signed_number()));
-      default: break;
-    }
-    if (size_ == 0) {
-      return false;
-    }
-    std::uintptr_t& top = stack_[size_ - 1];
-    switch (code) {
-      case 0x06:
-        if (!bounds_.holds_word(top)) {
-          return false;
-        }
-        top = word_at(top);
-        return true;
-      case 0x12: return push(top);
-      case 0x13: --size_; return true;
-      case 0x23: top += base::convert<std::uintptr_t>(in.unsigned_number()); return true;
-      default: return run_on_two(code);
-    }
-  }
-
-  bool run_on_two(std::uint8_t code) noexcept {
-    if (size_ < 2) {
-      return false;
-    }
-    const std::uintptr_t right = stack_[--size_];
-    std::uintptr_t& left = stack_[size_ - 1];
-    const auto is_signed = [](std::uintptr_t value) { return static_cast<std::intptr_t>(value); };
-    switch (code) {
-      case 0x1A: left &= right; return true;
-      case 0x1C: left -= right; return true;
-      case 0x21: left |= right; return true;
-      case 0x22: left += right; return true;
-      case 0x24: left = right < word_bits ? left << right : 0; return true;
-      case 0x25: left = right < word_bits ? left >> right : 0; return true;
-      case 0x29: left = left == right; return true;
-      case 0x2A: left = is_signed(left) >= is_signed(right); return true;
-      case 0x2B: left = is_signed(left) > is_signed(right); return true;
-      case 0x2C: left = is_signed(left) <= is_signed(right); return true;
-      case 0x2D: left = is_signed(left) < is_signed(right); return true;
-      case 0x2E: left = left != right; return true;
-      default: return false;
-    }
-  }
-
-  const arch::frame_registers& at_;
-  const stack_bounds& bounds_;
-  std::uintptr_t stack_[capacity] = {};
-  std::size_t size_ = 0;
-};
-
-/// Steps from a frame to its caller's. False: there is no caller, or the rules do not fit the stack.
-/// `moves`: the caller's frame must lie higher, and not just as high.
-inline bool step_to_caller(arch::frame_registers& at, const frame_rules& rules,
-                           std::uint64_t return_column, const stack_bounds& bounds,
-                           bool moves) noexcept {
-  using registers = arch::frame_registers;
-  using kind = register_rule::kind;
-  expression_reader expressions(at, bounds);
-  std::uintptr_t frame = 0;
-  if (rules.frame_is_sum) {
-    if (!expressions.read(rules.frame_expression, nullptr, frame)) {
-      return false;
-    }
-  } else if (rules.frame_register < registers::count) {
-    frame = at.value[rules.frame_register] + static_cast<std::uintptr_t>(rules.frame_offset);
-  }
-  const std::uintptr_t sp = at.value[registers::sp];
-  // FW2
-  if (frame % sizeof(frame) != 0 || frame < sp || (moves && frame == sp) || frame > bounds.high ||
-      return_column >= registers::count) {
-    return false;
-  }
-  registers caller = at;
-  caller.value[registers::sp] = frame - registers::below_frame;
-  for (std::size_t i = 0; i != registers::count; ++i) {
-    const register_rule& rule = rules.registers[i];
-    std::uintptr_t place = frame + static_cast<std::uintptr_t>(rule.number);
-    switch (rule.how) {
-      case kind::same: continue;
-      case kind::undefined:
-        if (i == return_column) {
-          return false;  // the end of the stack
-        }
-        continue;
-      case kind::is_offset: caller.value[i] = place; continue;
-      case kind::in_register:
-        if (rule.number < 0 || static_cast<std::size_t>(rule.number) >= registers::count) {
-          return false;
-        }
-        caller.value[i] = at.value[rule.number];
-        continue;
-      case kind::is_sum:
-        if (!expressions.read(rule.expression, &frame, caller.value[i])) {
-          return false;
-        }
-        continue;
-      case kind::saved_at_sum:
-        if (!expressions.read(rule.expression, &frame, place)) {
-          return false;
-        }
-        break;
-      case kind::saved_at: break;
-    }
-    if (!bounds.holds_word(place)) {
-      return false;
-    }
-    caller.value[i] = word_at(place);
-  }
-  caller.pc = arch::plain_address(caller.value[return_column]);
-  caller.value[return_column] = caller.pc;
-  at = caller;
-  return true;
-}
-
-/// Goes to the caller of a function that does not exist: it was called by a bad pointer. False: unknown
-/// how, on this processor.
-inline bool leave_bad_call(arch::frame_registers& at, const stack_bounds& bounds) noexcept {
-  constexpr bool is_in_register = arch::return_register >= 0;
-  constexpr std::size_t number =
-      is_in_register ? static_cast<std::size_t>(arch::return_register) : 0;
-  if (is_in_register) {
-    at.pc = arch::plain_address(at.value[number]);
-    return true;
-  }
-  std::uintptr_t& sp = at.value[arch::frame_registers::sp];
-  if (arch::return_register == arch::return_unknown || !bounds.holds_word(sp)) {
-    return false;
-  }
-  at.pc = word_at(sp);
-  sp += sizeof sp;
-  return true;
-}
-
-/// The callers of a stack that stands still with these registers. `interrupted`: its innermost
-/// function stands at that instruction, and not inside a call that returns there. FW3: it is also
-/// called in the handlers of signals.
-THRUM_NOINLINE inline void walk_frames(arch::frame_registers at, bool interrupted,
-                                       const stack_bounds& bounds, os::call_stack& out) noexcept {
-  using registers = arch::frame_registers;
-  out.size = 0;
-  const std::uintptr_t begin = at.value[registers::sp];
-  if (begin < bounds.low - bounds.below || begin > bounds.high) {
-    return;  // on another stack: a signal's, or a foreign coroutine's
-  }
-  while ((at.pc != 0 || interrupted) && out.size != os::call_stack::capacity) {
-    const std::uintptr_t address = interrupted ? at.pc : at.pc - 1;
-    out.frames[out.size++] = reinterpret_cast<const void*>(address);
-    os::code_file file;
-    os::unwind_entry entry;
-    const bool is_code = os::find_code_file(address, file);
-    if (!is_code && interrupted && out.size == 1 && leave_bad_call(at, bounds)) {
-      interrupted = false;
-      continue;
-    }
-    if (!is_code || !os::find_unwind_entry(address, file, entry)) {
-      return;
-    }
-    if (entry.is_signal) {
-      --out.size;  // where the handler of a signal returns to says nothing
-    }
-    frame_rules rules;
-    if (!rule_reader(entry, address).read(rules) ||
-        !step_to_caller(at, rules, entry.return_column, bounds, !interrupted)) {
-      return;
-    }
-    interrupted = entry.is_signal;
-  }
-}
-
-/// The callers of a parked stack, at the stack pointer that the switch has saved.
-inline void walk_parked(const void* sp, const stack_bounds& bounds, os::call_stack& out) noexcept {
-  // FW1: the frame of the switch, too
-  const auto at = reinterpret_cast<std::uintptr_t>(sp);
-  if (at < bounds.low || at >= bounds.high || bounds.high - at < arch::parked_frame_bytes) {
-    out.size = 0;
-    return;
-  }
-  walk_frames(arch::parked_registers(sp), false, bounds, out);
-}
-
-/// The callers of what the handler of a signal has interrupted, which was given `context`.
-inline void walk_interrupted(const void* context, const stack_bounds& bounds,
-                             os::call_stack& out) noexcept {
-  walk_frames(arch::interrupted_registers(os::machine_state(context)), true, bounds, out);
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/detail/sched/freeze/freeze_holder.hpp ----
-//
-// The holder of a P stands still while another thread looks at all stacks: see freeze/freeze.hpp.
-//
-// It notes down its own callers before it waits, if it has a goroutine. It may have been
-// interrupted anywhere, in the unwinder and the loader, so the stack is walked with checks and
-// without locks: freeze/frame_walk.hpp.
-#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
-#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HOLDER_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Where the frames of a goroutine lie.
-inline stack_bounds stack_of(const goroutine& g) noexcept {
-  return {reinterpret_cast<std::uintptr_t>(g.stack_low), reinterpret_cast<std::uintptr_t>(&g)};
-}
-
-/// Keeps the callers of the goroutine that runs on this M: those of the code that was interrupted,
-/// in the handler of a signal, else the caller's own.
-THRUM_COLD inline void note_callers(machine& m) noexcept {
-  if (const void* const context = m.interruption.context) {
-    walk_interrupted(context, stack_of(*m.g), m.callers);
-    return;
-  }
-  struct call {
-    machine& m;
-    void* sp;
-  } own{m, nullptr};
-  arch::call_as_parked(
-      &own.sp,
-      [](void* argument) noexcept {
-        auto& here = *static_cast<call*>(argument);
-        walk_parked(here.sp, stack_of(*here.m.g), here.m.callers);
-      },
-      &own);
-}
-
-/// The holder of a P waits for the end of a freeze.
-THRUM_COLD inline void wait_while_frozen(machine& m) noexcept {
-  freeze_state& freeze = m.scheduler->freeze;
-  const std::uint32_t phase = freeze.phase();
-  if (!freeze_state::is_frozen(phase)) {
-    return;
-  }
-  if (m.g != nullptr && !freeze.is_held_by_exit()) {  // at the end of the process no thread looks
-    note_callers(m);
-  }
-  // [fz.phase >] release: the callers, to the thread that freezes.
-  m.p->frozen_in.store(phase, release);
-  freeze.wait(phase);
-}
-
-/// For an M that has just been given a P: a freeze counts a P without a holder as stopped.
-inline void wait_if_frozen(machine& m) noexcept {
-  traits::light_fence();  // [fz.phase =] the P is held before the look; pairs with the heavy one
-  // relaxed: ordered by the fence of [fz.phase]
-  if ((m.p->attention.load(relaxed) & attention_freeze) != 0) [[unlikely]] {
-    wait_while_frozen(m);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <cstddef>
-#include <string>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace debug {
-
-using namespace base::orders;
-
-/// The callers of a goroutine that is parked, or stands in a handler without a processor, and stays
-/// so meanwhile; none if it has not begun. No malloc.
-THRUM_NO_TSAN inline void collect_parked(const sched::goroutine& g, os::call_stack& out) noexcept {
-  out.size = 0;
-  if ((g.flags & sched::g_started) == 0) {
-    return;  // its one return address is where a function begins, which is behind no call
-  }
-  // [g.status <] acquire: of a preempted one, its thread and what that was interrupted in.
-  const bool preempted = g.status.load(acquire) == sched::g_status::preempted;
-  if (preempted && g.bound->interruption.context != nullptr) {
-    sched::walk_interrupted(g.bound->interruption.context, sched::stack_of(g), out);
-    return;
-  }
-  sched::walk_parked(g.sp.get(), sched::stack_of(g), out);
-}
-
-/// An address inside the call that started a goroutine: what lies behind a call may be another line.
-THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexcept {
-  const bool is_call = g.started_at != nullptr && g.entry != &sched::run_forks;
-  return is_call ? static_cast<const char*>(g.started_at) - 1 : g.started_at;
-}
-
-/// Whether a function belongs to the inside of the library, which says nothing to its user.
-inline bool is_internal(std::string_view function) noexcept {
-  for (const std::string_view part :
-       {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
-        "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
-        "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
-        "::trace_detail::", "::coroutine_detail::",
-        // as mangled, of a name that is too long for the demangler
-        "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
-        "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
-        "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        // the processor's own
-        "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
-        "thrum_watch_exception"}) {
-    if (function.find(part) != function.npos) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
-/// the user's lines into it.
-inline bool is_users(std::string_view place, std::string_view line) noexcept {
-  return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
-                                 place.substr(0, 6) != "thrum_");  // not the processor's own
-}
-
-/// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
-inline std::string describe_place(os::symbolizer& symbols, const void* address) {
-  std::string text = symbols.describe(address) + "\n";
-  if (const std::string_view line = symbols.line_of(address); !line.empty()) {
-    text.append("\t\t").append(line).append("\n");
-  }
-  return text;
-}
-
-/// Whether a place belongs to what throws an exception, or ends the program for one.
-inline bool is_throwing(std::string_view place) noexcept {
-  for (const std::string_view first :
-       {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
-        "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
-        "libgcc_s", "libc++abi", "libunwind"}) {
-    if (place.substr(0, first.size()) == first) {
-      return true;
-    }
-  }
-  for (const std::string_view part :
-       {"::base::throw_", " at libstdc++", " at libgcc_s", " at libc++abi"}) {
-    if (place.find(part) != place.npos) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
-inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
-                                  std::size_t size) {
-  std::size_t passed = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::string_view place = symbols.describe(frames[i]);
-    if (is_throwing(place)) {
-      passed = i + 1;
-    } else if (is_users(place, symbols.line_of(frames[i]))) {
-      break;
-    }
-  }
-  return passed < size ? passed : 0;
-}
-
-/// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
-/// all callers if none is.
-inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
-                                    std::size_t size) {
-  std::string shown;
-  std::string all;
-  for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
-    const std::string place = "\t" + describe_place(symbols, frames[i]);
-    all.append(place);
-    if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
-      shown.append(place);
-    }
-  }
-  return shown.empty() ? all : shown;
-}
-
-}}}  // namespace thrum::THRUM_ABI::debug
-
-#endif
-
-// ---- thrum/detail/debug/tally.hpp ----
-//
-// How often each of few things was seen among many: a million goroutines stand at a few places.
-//
-// An array that is sorted and freed of repetitions whenever it has doubled, so that it stays as
-// small as the number of different things. No std::map and std::sort: every source file of a
-// program pays for what this header brings, unless the library is compiled apart.
-#ifndef THRUM_DETAIL_DEBUG_TALLY_HPP
-#define THRUM_DETAIL_DEBUG_TALLY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace debug {
-
-class tally {
- public:
-  /// Something of that kind at that place, n times.
-  struct entry {
-    const void* place = nullptr;
-    std::uint32_t kind = 0;
-    std::uint64_t n = 0;
-  };
-
-  void add(const void* place, std::uint32_t kind = 0) {
-    entries_.push_back({place, kind, 1});
-    if (entries_.size() >= room_) {
-      merge();
-      room_ = 2 * entries_.size() < least_room ? least_room : 2 * entries_.size();
-    }
-  }
-
-  /// Each once, in order of kinds, then places.
-  const std::vector<entry>& by_kind() {
-    merge();
-    return entries_;
-  }
-
-  /// Each once, the most frequent first.
-  const std::vector<entry>& by_frequency() {
-    merge();
-    sort([](const void* a, const void* b) {
-      const auto& one = *static_cast<const entry*>(a);
-      const auto& other = *static_cast<const entry*>(b);
-      return one.n != other.n ? (one.n > other.n ? -1 : 1) : order(one, other);
-    });
-    return entries_;
-  }
-
- private:
-  static constexpr std::size_t least_room = 256;
-
-  static int order(const entry& one, const entry& other) noexcept {
-    if (one.kind != other.kind) {
-      return one.kind < other.kind ? -1 : 1;
-    }
-    const auto place = reinterpret_cast<std::uintptr_t>(one.place);
-    const auto other_place = reinterpret_cast<std::uintptr_t>(other.place);
-    return place < other_place ? -1 : place == other_place ? 0 : 1;
-  }
-
-  void sort(int (*compare)(const void*, const void*)) {
-    if (!entries_.empty()) {
-      std::qsort(entries_.data(), entries_.size(), sizeof(entry), compare);
-    }
-  }
-
-  void merge() {
-    sort([](const void* a, const void* b) {
-      return order(*static_cast<const entry*>(a), *static_cast<const entry*>(b));
-    });
-    std::size_t last = 0;  // of those that stay
-    for (std::size_t i = 1; i < entries_.size(); ++i) {
-      if (order(entries_[last], entries_[i]) == 0) {
-        entries_[last].n += entries_[i].n;
-      } else {
-        entries_[++last] = entries_[i];
-      }
-    }
-    if (!entries_.empty()) {
-      entries_.resize(last + 1);
-    }
-  }
-
-  std::vector<entry> entries_;
-  std::size_t room_ = least_room;
-};
-
-}}}  // namespace thrum::THRUM_ABI::debug
-
-#endif
-
-// ---- thrum/detail/sched/freeze/freeze.hpp ----
-//
-// Stopping all goroutines of a scheduler for a moment, to look at their stacks.
-//
-// Every P is asked, as for preemption; its holder waits, with it, at the next place where it
-// attends to what is asked: between two goroutines, at the end of an operation, or in the handler
-// of a signal. A P without a holder needs no asking: a thread that takes it comes by such a place
-// before it switches to a goroutine. So when every P that is held has a waiting holder, no
-// goroutine is switched to or leaves its stack until the end of the freeze.
-//
-// Not stopped are threads without a P: inside blocking(), or in a call that lost its P. They touch
-// their own stacks only.
-//
-// What a holder does about it is in freeze/freeze_holder.hpp.
-//
-// FZ1  while the world is frozen nothing may be called that a goroutine could hold a lock of: no
-//      malloc. The code that looks collects addresses, and makes words of them afterwards.
-//
-// Fences of [fz.phase]: freezer, hold, stop_in_handler, wait_if_frozen.
-#ifndef THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
-#define THRUM_DETAIL_SCHED_FREEZE_FREEZE_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-class [[nodiscard]] freezer {
- public:
-  /// Waits until all others have stopped, but not longer than `patience_ns`. The caller is inside a
-  /// section, or a thread that is none of the scheduler's, between begin_exclusive() and
-  /// end_exclusive() of scheduler.freeze.
-  freezer(runtime_scheduler& scheduler, machine* own, std::int64_t patience_ns) noexcept
-      : scheduler_(scheduler), own_(own) {
-    const std::uint32_t phase = scheduler.freeze.start();
-    scheduler.for_each_live_p([](processor& p) {
-      // [p.attention >] release: pairs with the exchange in attend.
-      p.attention.fetch_or(attention_freeze, release);
-    });
-    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
-                            // that takes a P looks
-    const std::int64_t end = traits::now() + patience_ns;
-    const processor* const mine = own != nullptr ? own->p : nullptr;
-    for (std::uint32_t turn = 0;; ++turn) {
-      complete_ = true;
-      scheduler.for_each_live_p([&](processor& p) {
-        complete_ = (&p == mine || has_stopped(p, phase, turn)) && complete_;
-      });
-      if (complete_ || traits::now() >= end) {
-        return;
-      }
-      os::sleep_ns(50'000);
-    }
-  }
-
-  ~freezer() { scheduler_.freeze.finish(); }
-  freezer(const freezer&) = delete;
-  freezer& operator=(const freezer&) = delete;
-
-  /// Whether all holders of Ps have stopped.
-  bool complete() const noexcept { return complete_; }
-
-  /// The callers of a goroutine that runs, noted down by its M; null if it runs on no such M.
-  const os::call_stack* callers_of(const goroutine& g) const noexcept {
-    const os::call_stack* found = nullptr;
-    scheduler_.for_each_live_p([&](processor& p) {
-      machine* const m = p.m.peek();
-      // [fz.phase <] acquire: the callers
-      const bool waits = p.frozen_in.load(acquire) == scheduler_.freeze.own_phase();
-      if ((waits || m == own_) && m != nullptr && m->g == &g) {
-        found = &m->callers;
-      }
-    });
-    return found;
-  }
-
- private:
-  bool has_stopped(processor& p, std::uint32_t phase, std::uint32_t turn) noexcept {
-    if (p.status.load(acquire) != p_status::running) {  // [p.status <] acquire: what its M has left
-      return true;
-    }
-    if (p.frozen_in.load(acquire) == phase) {  // [fz.phase <] acquire: its callers
-      return true;
-    }
-    // [p.attention >] release: pairs with the exchange in attend.
-    p.attention.fetch_or(attention_freeze, release);
-    machine* const m = p.m.peek();  // A stray signal is harmless
-    if (m != nullptr && m->as_host == nullptr && scheduler_.config().interrupts && turn % 16 == 0) {
-      m->self.interrupt(m->interruption);
-    }
-    return false;
-  }
-
-  runtime_scheduler& scheduler_;
-  machine* const own_;
-  bool complete_ = false;
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace debug {
-
-using namespace base::orders;
-
-/// One goroutine. Inexact if it runs while it is recorded.
-struct goroutine_record {
-  goroutine_id id = 0;
-  char name[24] = {};
-  sched::g_status status = sched::g_status::idle;
-  sched::wait_reason reason = sched::wait_reason::none;
-  std::int64_t waiting_ms = 0;  // known to about 10 ms
-  const void* started_at = nullptr;
-  bool is_locked = false;  // to its thread
-  const void* const* frames = nullptr;
-  std::size_t size = 0;  // of frames
-};
-
-constexpr std::string_view describe(sched::g_status status) noexcept {
-  switch (status) {
-    case sched::g_status::idle: return "idle";
-    case sched::g_status::runnable: return "runnable";
-    case sched::g_status::running: return "running";
-    case sched::g_status::syscall: return "syscall";
-    case sched::g_status::waiting: return "waiting";
-    case sched::g_status::dead: return "dead";
-    case sched::g_status::preempted: return "preempted";
-  }
-  return "";
-}
-
-/// Pages for the callers of many goroutines; only what is touched counts.
-class frame_arena {
- public:
-  explicit frame_arena(std::size_t goroutines) noexcept
-      : bytes_((goroutines + 1) * sizeof(os::call_stack::frames)),
-        next_(static_cast<const void**>(os::map(bytes_))),
-        memory_(next_) {}
-  ~frame_arena() {
-    if (memory_ != nullptr) {
-      os::unmap(memory_, bytes_);
-    }
-  }
-  frame_arena(const frame_arena&) = delete;
-  frame_arena& operator=(const frame_arena&) = delete;
-
-  /// Keeps a copy. No malloc.
-  void keep(const os::call_stack& callers, goroutine_record& record) noexcept {
-    if (memory_ == nullptr) {
-      return;
-    }
-    std::memcpy(next_, callers.frames, callers.size * sizeof *next_);
-    record.frames = next_;
-    record.size = callers.size;
-    next_ += callers.size;
-  }
-
- private:
-  std::size_t bytes_;
-  const void** next_;
-  const void** memory_;
-};
-
-/// The time since a moment that was cut to 32 bits, up to 49 days ago, or a little after `now`.
-constexpr std::int64_t waited_ms(std::int64_t now_ms, std::uint32_t parked_ms) noexcept {
-  constexpr std::uint32_t ahead = 60'000;
-  const std::uint32_t passed = static_cast<std::uint32_t>(now_ms) - parked_ms;
-  return passed < std::uint32_t{0} - ahead ? passed : 0;
-}
-
-/// Writes what can be told of one G without stopping it. False: it is not alive. No malloc.
-THRUM_NO_TSAN inline bool describe_into(goroutine_record& record, const sched::goroutine& g,
-                                        std::int64_t now_ms) noexcept {
-  // [g.status <] acquire: where it stands, if it does. Exact only while all is quiet.
-  const sched::g_status status = g.status.load(acquire);
-  if (status == sched::g_status::idle || status == sched::g_status::dead) {
-    return false;
-  }
-  record.id = g.id;
-  for (std::size_t i = 0; i != sizeof g.name; ++i) {
-    // Byte by byte: the name may change meanwhile, and ThreadSanitizer looks into memmove.
-    record.name[i] = const_cast<const volatile char&>(g.name[i]);
-  }
-  record.status = status;
-  record.started_at = starting_call(g);
-  record.is_locked = g.thread_locks != 0;
-  if (status == sched::g_status::waiting) {
-    record.reason = g.reason.peek();
-    record.waiting_ms = waited_ms(now_ms, g.parked_ms.get());
-  }
-  return true;
-}
-
-/// Where the goroutines stand.
-enum class world : std::uint8_t {
-  running,  // they go on meanwhile: no callers
-  quiet,    // nothing runs
-  stopped,  // they are stopped for a moment
-};
-
-/// The goroutines that were alive when it began, by id, each with what can be seen of it.
-///
-/// While all goroutines stand still, no client is served. So they are looked at in pieces: as many
-/// as `piece` in one freeze, which lasts well under a millisecond then, and between two freezes
-/// they go on for as long as they stood. The picture is not of one moment, but each goroutine in it
-/// is.
-class goroutine_list {
- public:
-  static constexpr std::size_t piece = 128;
-
-  /// Allocates; not inside a section.
-  explicit goroutine_list(sched::runtime_scheduler& scheduler)
-      : scheduler_(scheduler), all_(find_alive(scheduler)), frames_(all_.size()) {}
-
-  /// Blocks the thread for as long as the look takes.
-  void look(world where) {
-    if (where == world::stopped) {
-      look_in_pieces();
-      return;
-    }
-    for (seen& each : all_) {
-      look_at(each, where == world::quiet, nullptr);
-    }
-  }
-
-  /// Calls f(record) for each that is still alive.
-  template <class F>
-  void for_each(F f) const {
-    for (const seen& each : all_) {
-      if (each.is_alive) {
-        f(each.record);
-      }
-    }
-  }
-
- private:
-  struct seen {
-    const sched::goroutine* g = nullptr;
-    goroutine_record record;
-    bool is_alive = true;
-  };
-
-  static std::int64_t now_ms(const sched::runtime_scheduler& scheduler) noexcept {
-    return (os::now() - scheduler.started_at) / 1'000'000;
-  }
-
-  static std::vector<seen> find_alive(sched::runtime_scheduler& scheduler) {
-    std::vector<seen> found;
-    const std::int64_t now = now_ms(scheduler);
-    scheduler.pool->for_each([&](sched::goroutine& g) {
-      seen each;
-      each.g = &g;
-      if (describe_into(each.record, g, now)) {
-        found.push_back(each);
-      }
-    });
-    if (!found.empty()) {
-      std::qsort(found.data(), found.size(), sizeof(seen), [](const void* a, const void* b) {
-        const goroutine_id one = static_cast<const seen*>(a)->record.id;
-        const goroutine_id other = static_cast<const seen*>(b)->record.id;
-        return one < other ? -1 : one == other ? 0 : 1;
-      });
-    }
-    return found;
-  }
-
-  void look_in_pieces() {
-    constexpr int most_failures = 20;  // then a goroutine does not stop at all
-    int failures = 0;
-    for (std::size_t first = 0; first < all_.size();) {
-      const std::int64_t begin = os::now();
-      const std::size_t last = first + piece < all_.size() ? first + piece : all_.size();
-      const bool done = look_at_piece(first, last, failures == most_failures);
-      failures += !done;
-      first = done ? last : first;
-      if (first < all_.size()) {
-        os::sleep_ns(os::now() - begin);
-      }
-    }
-  }
-
-  /// False: not all goroutines have stopped in time; nothing was looked at. `anyway`: those that
-  /// are parked are left without their callers then.
-  bool look_at_piece(std::size_t first, std::size_t last, bool anyway) {
-    constexpr std::int64_t patience_ns = 5'000'000;
-    bool complete = false;
-    scheduler_.freeze.begin_exclusive();
-    {
-      sched::section here;
-      sched::machine* const own =
-          here.m() != nullptr && here.m()->scheduler == &scheduler_ ? here.m() : nullptr;
-      if (own != nullptr) {
-        sched::note_callers(*own);
-      }
-      // FZ1: to the end of its life
-      const sched::freezer frozen(scheduler_, own, anyway ? 0 : patience_ns);
-      complete = frozen.complete();
-      for (std::size_t i = first; i != last && (complete || anyway); ++i) {
-        look_at(all_[i], complete, &frozen);
-      }
-    }
-    scheduler_.freeze.end_exclusive();
-    return complete || anyway;
-  }
-
-  /// No malloc.
-  void look_at(seen& each, bool may_walk, const sched::freezer* frozen) noexcept {
-    goroutine_record& record = each.record;
-    const goroutine_id expected = record.id;
-    record = {};
-    each.is_alive = describe_into(record, *each.g, now_ms(scheduler_)) && record.id == expected;
-    if (!each.is_alive) {
-      return;  // it has ended; another may have its place
-    }
-    const bool is_parked = record.status == sched::g_status::waiting ||
-                           record.status == sched::g_status::runnable ||
-                           record.status == sched::g_status::preempted;
-    if (may_walk && is_parked) {
-      os::call_stack callers;
-      collect_parked(*each.g, callers);
-      frames_.keep(callers, record);
-    } else if (frozen != nullptr) {
-      if (const os::call_stack* const noted = frozen->callers_of(*each.g)) {
-        frames_.keep(*noted, record);
-      }
-    }
-  }
-
-  sched::runtime_scheduler& scheduler_;
-  std::vector<seen> all_;
-  frame_arena frames_;
-};
-
-/// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and its callers.
-inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
-  std::string text = "goroutine " + std::to_string(g.id) + " [";
-  if (g.status == sched::g_status::waiting) {
-    text.append(sched::describe(g.reason)).append(", ");
-    constexpr std::int64_t minute = 60'000;
-    if (g.waiting_ms < minute) {
-      text.append(std::to_string(g.waiting_ms)).append(" ms");
-    } else {
-      text.append(std::to_string(g.waiting_ms / minute)).append(" minutes");
-    }
-  } else {
-    text.append(describe(g.status));
-  }
-  text.append(g.is_locked ? ", locked to thread]" : "]");
-  if (g.name[0] != '\0') {
-    text.append(" \"").append(g.name).append("\"");
-  }
-  text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
-  if (g.size == 0 && g.status == sched::g_status::running) {
-    text.append("\tnot walked\n");
-  }
-  return text.append("\tstarted in ").append(describe_place(symbols, g.started_at));
-}
-
-/// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
-/// processes and blocks the thread. Not inside a section.
-inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
-  os::symbolizer symbols;
-  if (with_lines) {
-    tally seen;
-    all.for_each([&](const goroutine_record& g) {
-      for (std::size_t i = 0; i != g.size; ++i) {
-        seen.add(g.frames[i]);
-      }
-      seen.add(g.started_at);
-    });
-    std::vector<const void*> places;
-    for (const tally::entry& each : seen.by_kind()) {
-      places.push_back(each.place);
-    }
-    symbols.find_lines(std::move(places));
-  }
-  std::string text;
-  all.for_each([&](const goroutine_record& g) {
-    text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
-  });
-  return text;
-}
-
-/// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
-/// Blocks the thread for as long as the look takes, too.
-inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
-                                       bool with_lines) {
-  goroutine_list all(scheduler);
-  all.look(where);
-  return describe_goroutines(all, with_lines);
-}
-
-/// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
-inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
-  tally kinds;
-  std::uint64_t total = 0;
-  scheduler.pool->for_each([&](sched::goroutine& g) {
-    goroutine_record record;
-    if (describe_into(record, g, 0)) {
-      kinds.add(record.started_at, static_cast<std::uint32_t>(record.status) << 8 |
-                                       static_cast<std::uint32_t>(record.reason));
-      ++total;
-    }
-  });
-  os::symbolizer symbols;
-  std::string text = "goroutines: " + std::to_string(total) + "\n";
-  for (const tally::entry& each : kinds.by_frequency()) {
-    const auto status = static_cast<sched::g_status>(each.kind >> 8);
-    const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
-    text.append(std::to_string(each.n)).append(" [");
-    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
-    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
-  }
-  return text;
-}
-
-/// Writes them in one of the two forms. `blocking(f)` returns f(), which may block the thread. Not
-/// inside a section.
-template <class Blocking>
-void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_form form,
-                      Blocking blocking) {
-  std::string text;
-  if (form == dump_form::counts) {
-    text = count_goroutines(scheduler);
-  } else {
-    goroutine_list all(scheduler);
-    all.look(world::stopped);
-    text = blocking([&all] { return describe_goroutines(all, true); });
-  }
-  std::fwrite(text.data(), 1, text.size(), to);
-  std::fflush(to);
-}
-
-}}}  // namespace thrum::THRUM_ABI::debug
-
-#endif  // THRUM_DETAIL_DEBUG_DUMP_HPP
-
-// ---- thrum/detail/sched/life/registry.hpp ----
-//
-// All schedulers of the process, for what concerns the process as a whole: exit, fork.
-#ifndef THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
-#define THRUM_DETAIL_SCHED_LIFE_REGISTRY_HPP
-
-// ---- thrum/detail/sched/life/process_exit.hpp ----
-//
-// Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
-//
-// The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
-// It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,
-// and it never leaves that thread.
-//
-//   hold     the thread that exits: asks every P to stop, and waits a while until they have
-//   press    the monitor, every millisecond: takes Ps from calls that block, interrupts loops
-//   watch    the monitor: ends the freeze when the thread that exits has slept for too long
-//   release  by watch(), or by another freeze that begins, whichever comes first
-#ifndef THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
-#define THRUM_DETAIL_SCHED_LIFE_PROCESS_EXIT_HPP
-
-// ---- thrum/detail/sched/run/syscall.hpp ----
-//
-// Entering and leaving a call that may block the thread.
-//
-// The M goes into the call and leaves its P behind in state `syscall`, still its own to take back:
-// if the call is short, one compare-and-swap does. If it lasts, the monitor's compare-and-swap wins
-// instead and hands the P to another M. An M that comes back and finds its P gone looks for an idle
-// one, or for one that another has left behind in the same way; if there is none, its goroutine
-// goes to the global queue and its thread to sleep. (Go takes only idle ones: 64 goroutines in
-// calls of 1 ms on two Ps come back 0.3 ms later.)
-//
-// The monitor may be asleep for milliseconds when a call begins. So a goroutine whose last call was long
-// hands its P over itself if others wait for one. Its last call predicts its next one; the last first call
-// on a P predicts a first call there. Only calls that are not known to be short read the clock.
-//
-// Invariant SY1: a P leaves `syscall` by exactly one successful compare-and-swap.
-//
-// This is Go's protocol up to 1.25. Since 1.26 the P stays `running` and the goroutine's status
-// word decides; that saves one of two atomic operations and costs states in which a goroutine runs
-// without a P, which every reader of the status must then tolerate.
-#ifndef THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
-#define THRUM_DETAIL_SCHED_RUN_SYSCALL_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-/// Before a call that may be a long one: if it is, and others wait for a P, they get this one. False: it stays.
-THRUM_COLD inline bool hand_over_for_call(machine& m) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
-  processor& p = *m.p;
-  goroutine& g = *m.g;
-  m.call_since = traits::now();
-  const bool is_long =
-      (g.flags & g_call_flags) != 0 ? (g.flags & g_long_calls) != 0 : p.first_calls_are_long.get();
-  if (!is_long || (!p.has_queued() && scheduler.global.empty()) ||
-      scheduler.exit_of_process.has_begun()) {
-    return false;
-  }
-  g.status.set(g_status::syscall);
-  m.old_p = &p;
-  p.syscall_tick.add();
-  scheduler.release_p(m);
-  scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: before the lock of hand_off
-  scheduler.hand_offs.add();
-  trace_detail::happens_to(scheduler, trace_detail::event_kind::handed_off, p.id, g.id);
-  scheduler.hand_off(p);
-  return true;
-}
-
-inline void set_call_flags(goroutine& g, unsigned flags) noexcept {
-  g.flags = static_cast<std::uint8_t>((g.flags & ~unsigned{g_call_flags}) | flags);
-}
-
-/// After such a call.
-THRUM_COLD inline void note_call(machine& m) noexcept {
-  const bool is_long = traits::now() - m.call_since >= traits::long_call_ns;
-  m.call_since = 0;
-  if ((m.g->flags & g_call_flags) == 0) {
-    m.old_p->first_calls_are_long.set(is_long);
-  }
-  set_call_flags(*m.g, is_long ? g_long_calls : g_short_calls);
-}
-
-/// The running goroutine is about to block its thread. Called inside.
-inline void enter_syscall(machine& m) noexcept {
-  processor& p = *m.p;
-  trace_detail::happens(m, trace_detail::event_kind::call_began);
-  if ((m.g->flags & g_short_calls) == 0 && hand_over_for_call(m)) [[unlikely]] {
-    return;
-  }
-  m.g->status.set(g_status::syscall);
-  m.old_p = &p;
-  m.p = nullptr;
-  // [p.status >] release: everything we did with the P, to the thread that takes it.
-  p.status.store(p_status::syscall, release);
-  m.scheduler->monitor.wake_if_all_idle();
-}
-
-/// Takes the P from an M that is in a call with it. False: none is.
-inline bool take_from_syscall(machine& m, processor& p) noexcept {
-  auto expected = p_status::syscall;
-  // [p.status <] acquire: what its earlier holders did; SY1. relaxed: the monitor has it
-  if (!p.status.compare_exchange_strong(expected, p_status::running, acquire, relaxed)) {
-    return false;
-  }
-  m.p = &p;
-  p.m.set(&m);
-  p.syscall_tick.add();
-  return true;
-}
-
-/// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
-THRUM_COLD inline machine& regain_p(machine& m) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
-  if ((m.g->flags & g_short_calls) != 0) {
-    set_call_flags(*m.g, 0);  // the next one is measured
-  }
-  processor* p;
-  processor* held = nullptr;
-  {
-    scoped guard(scheduler.idle.lock());
-    scheduler.taken.blocked.fetch_sub(1, relaxed);  // relaxed: under the lock
-    p = scheduler.idle.take_p_locked();
-    if (p == nullptr) [[likely]] {
-      held = scheduler.ms.release_locked();
-    }
-  }
-  if (held != nullptr) [[unlikely]] {
-    // This thread is the one that the P has waited for. Others have waited longer than this goroutine.
-    scheduler.acquire_p(m, *held);
-    return yield_slow(m);
-  }
-  if (p != nullptr) {
-    scheduler.acquire_p(m, *p);
-    show_priority(*p, *m.g);
-    begin_slice(*p);
-    scheduler.monitor.wake_if_all_idle();
-    return m;
-  }
-  // What the monitor would do a moment later.
-  const unsigned n = scheduler.ps.live();
-  for (unsigned i = 0; i != n; ++i) {
-    processor& other = scheduler.ps[i];
-    if (other.status.peek() == p_status::syscall && take_from_syscall(m, other)) {
-      scheduler.taken.blocked.fetch_add(1, relaxed);  // relaxed: the other M for this one
-      show_priority(other, *m.g);
-      bool ran = false;
-      run_timers(m, other, ran);
-      // A P that only ever went from one call to the next would keep the others waiting.
-      return !other.has_queued() && scheduler.global.empty() ? m : yield_slow(m);
-    }
-  }
-  scheduler.monitor.note_return(traits::least_run_ns);
-  return yield_slow(m);
-}
-
-/// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.
-inline machine& exit_syscall(machine& m) noexcept {
-  goroutine& g = *m.g;
-  if (m.call_since != 0) [[unlikely]] {
-    note_call(m);
-  }
-  // Its own may have been taken and be in another M's call by now; then that one loses it, and is the one
-  // that counts as blocked.
-  machine& here = take_from_syscall(m, *m.old_p) ? m : regain_p(m);
-  trace_detail::happens(here, trace_detail::event_kind::call_ended);
-  g.status.set(g_status::running);
-  if (is_in_background(g)) [[unlikely]] {
-    show_priority(*here.p, g);  // others may have had this P
-  }
-  return here.p->attention.get() != 0 ? attend_running(here) : here;
-}
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-class process_exit {
- public:
-  /// The calling thread exits, and from now on is no longer the scheduler's. False: it has said so
-  /// before. Does not return if another thread was first.
-  static bool begin() noexcept {
-    {
-      section here;
-      if (here.m() != nullptr) {
-        enter_syscall(*here.m());
-      }
-    }
-    const std::uint64_t own = os::thread_id();
-    std::uint64_t first = 0;
-    // relaxed: only one thread wins
-    if (one().thread.compare_exchange_strong(first, own, relaxed, relaxed)) {
-      one().self.open();
-      return true;
-    }
-    while (first != own) {  // NOLINT(bugprone-infinite-loop): until the process has ended
-      constexpr std::int64_t hour = 3'600'000'000'000;
-      os::sleep_ns(hour);
-    }
-    return false;
-  }
-
-  /// The only thread of a process that has no others of its schedulers exits.
-  static void begin_in_copy() noexcept {
-    one().thread.store(os::thread_id(), relaxed);  // relaxed: there is only this thread
-  }
-
-  /// Whether the calling thread exits.
-  static bool is_mine() noexcept {
-    return one().thread.load(relaxed) == os::thread_id();  // relaxed: our own, or another's
-  }
-
-  /// Its goroutines stand still from now on. Waits until they do, but not for long.
-  static void hold(runtime_scheduler& scheduler) noexcept {
-    scheduler.exit_of_process.has_begun_.set(true);
-    // A look at the stacks may be under way, and its end takes a moment.
-    const std::int64_t end_of_others = traits::now() + 10 * patience_ns;
-    while (!scheduler.freeze.try_begin_exclusive()) {
-      if (traits::now() >= end_of_others) {
-        return;
-      }
-      os::sleep_ns(100'000);
-    }
-    const std::uint32_t phase = scheduler.freeze.start_for_exit();
-    scheduler.for_each_p([](processor& p) {
-      // [p.attention >] release: pairs with the exchange in attend.
-      p.attention.fetch_or(attention_freeze, release);
-    });
-    traits::heavy_fence();  // [fz.phase =] asked before the look at the holders of Ps; a thread
-                            // that takes a P looks
-    scheduler.monitor.wake();
-    const std::int64_t begin = traits::now();
-    for (std::int64_t passed = 0; passed < stop_patience_ns; passed = traits::now() - begin) {
-      bool complete = true;
-      scheduler.for_each_p(
-          [&](processor& p) { complete = has_stopped(scheduler, p, phase, passed) && complete; });
-      complete = nobody_computes_without_p(scheduler) && complete;
-      if (complete) {
-        break;
-      }
-      os::sleep_ns(passed < 2'000'000 ? 50'000 : 1'000'000);
-    }
-    tell_leak_checker(scheduler);
-  }
-
-  /// Whether goroutines stand still for this.
-  static bool holds(const runtime_scheduler& scheduler) noexcept {
-    return scheduler.freeze.is_held_by_exit();
-  }
-
-  /// The monitor's look, while holds(): the thread that exits may need what a goroutine has.
-  static void watch(runtime_scheduler& scheduler, std::int64_t now) noexcept {
-    auto& seen = scheduler.exit_of_process.seen_;
-    const os::thread_ref& self = one().self;  // opened before anything was held
-    const std::int64_t cpu = self.cpu_now();
-    if (seen.since == 0) {
-      seen = {cpu, now, cpu, now};
-    }
-    if (cpu != seen.cpu) {
-      seen.cpu = cpu;
-      seen.when = now;
-    }
-    // A thread that only waits for a CPU is given time.
-    if (now - seen.when >= patience_ns) {
-      if (!computes(self) && !self.naps()) {
-        scheduler.freeze.release_from_exit();
-      }
-      seen.when = now;
-    }
-    if (now - seen.since >= long_patience_ns) {
-      constexpr std::int64_t few = 16;
-      if (cpu - seen.cpu_since >= (now - seen.since) / few) {
-        seen.cpu_since = cpu;
-        seen.since = now;
-      } else if (!computes(self)) {
-        scheduler.freeze.release_from_exit();
-      }
-    }
-  }
-
- private:
-  static constexpr std::int64_t patience_ns = 100'000'000;
-  /// On a busy machine a thread takes its time to get to its signal.
-  static constexpr std::int64_t stop_patience_ns = 1'000'000'000;
-  static constexpr std::int64_t long_patience_ns = 2'000'000'000;
-  static constexpr std::int64_t courtesy_ns = 5'000'000;
-
-  /// Whether the thread runs, or will run without help of another thread.
-  static bool computes(const os::thread_ref& thread) noexcept {
-    const os::thread_look seen = thread.look();
-    return seen == os::thread_look::computes || seen == os::thread_look::in_fault;
-  }
-
-  static bool has_stopped(runtime_scheduler& scheduler, processor& p, std::uint32_t phase,
-                          std::int64_t passed) noexcept {
-    if (p.status.load(acquire) != p_status::running ||  // [p.status <] acquire: as in freeze.hpp
-        p.frozen_in.load(acquire) == phase) {           // [fz.phase <] acquire: as in freeze.hpp
-      return true;
-    }
-    // [p.attention >] release: pairs with the exchange in attend.
-    p.attention.fetch_or(attention_freeze, release);
-    machine* const m = p.m.peek();  // A stray signal is harmless
-    if (m == nullptr || passed < courtesy_ns) {
-      return false;
-    }
-    const bool interrupts = scheduler.config().interrupts && m->as_host == nullptr;
-    // It blocks in a call that it has not announced, and stops when it is back. Where the system does
-    // not say so, a signal makes it stop, whatever it does.
-    if (m->inside.peek() == 0) {
-      const os::thread_look seen = m->self.look();
-      if (seen == os::thread_look::in_system || (seen == os::thread_look::unknown && !interrupts)) {
-        return true;
-      }
-    }
-    if (interrupts) {
-      m->self.interrupt(m->interruption);
-    }
-    return false;
-  }
-
-  /// Threads that lost their P in a call, and compute again. The monitor interrupts those that it sees
-  /// compute for a while; here there is no while.
-  static bool nobody_computes_without_p(runtime_scheduler& scheduler) noexcept {
-    bool nobody = true;
-    for (unsigned i = 0; i != scheduler.ms.made(); ++i) {
-      machine& m = scheduler.ms[i];
-      // [m.retake <] acquire: pairs with forget_p.
-      if (m.retake.load(acquire) == retake_state::taken && computes(m.self)) {
-        nobody = false;
-        if (scheduler.config().interrupts) {
-          m.self.interrupt(m.interruption);
-        }
-      }
-    }
-    return nobody;
-  }
-
-  /// Tells it that memory is not lost to which only a goroutine refers.
-  static void tell_leak_checker([[maybe_unused]] runtime_scheduler& scheduler) noexcept {
-#if THRUM_ASAN
-    scheduler.for_each_p([](processor& p) { base::keep_reachable(&p, sizeof p); });
-    scheduler.ps.keep_reachable();
-    scheduler.pool->for_each([](goroutine& g) {
-      const char* const from = static_cast<const char*>(g.sp.get());
-      const char* const to = reinterpret_cast<const char*>(&g + 1);
-      const g_status status = g.status.get();
-      if (status != g_status::idle && status != g_status::dead && from != nullptr && from < to) {
-        base::keep_reachable(from, static_cast<std::size_t>(to - from));
-      }
-    });
-#endif
-  }
-
-  /// The thread that exits.
-  struct state {
-    static constexpr std::string_view process_name = "sched::process_exit";
-    std::atomic<std::uint64_t> thread{0};
-    os::thread_ref self;
-  };
-  static state& one() noexcept { return os::process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-#include <atomic>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace sched {
-
-class registry {
- public:
-  /// Adds a scheduler: use() and visit() find it from now on. Not inside a section.
-  static void add(runtime_scheduler& scheduler) noexcept {
-    scoped guard(all().lock);
-    scheduler.registered.number_ = ++all().count;
-    scheduler.registered.next_ = all().first;
-    all().first = &scheduler;
-    if (!all().hooked) {
-      all().hooked = true;
-      os::register_exit_hook(&before_exit);
-      poll_table::prepare_for_fork();
-      os::call_after_fork(&after_fork);
-    }
-    os::this_threads_exit_watch().watch(&before_exit);
-  }
-
-  /// Makes use() refuse this scheduler from now on.
-  static void retire(runtime_scheduler& scheduler) noexcept {
-    scoped guard(all().lock);
-    scheduler.registered.is_retired_ = true;
-  }
-
-  /// Calls f() if that scheduler still works, and keeps it from being retired meanwhile: for a
-  /// caller that is none of its goroutines, and does not know whether it is still there. False: it
-  /// was not called.
-  template <class F>
-  static bool use(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
-    bool works = false;
-    visit(scheduler, number, [&] {
-      works = !scheduler->registered.is_retired_;
-      if (works) {
-        f();
-      }
-    });
-    return works;
-  }
-
-  /// Calls f() if that scheduler is still there, retired or not, and keeps it there meanwhile.
-  template <class F>
-  static void visit(const runtime_scheduler* scheduler, std::uint64_t number, F f) noexcept {
-    const section here;
-    scoped guard(all().lock);
-    for (const runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
-      if (s == scheduler && s->registered.number_ == number) {
-        f();
-        return;
-      }
-    }
-  }
-
-  /// Declares a scheduler complete: for_each finds it from now on.
-  static void show(runtime_scheduler& scheduler) noexcept {
-    scoped guard(all().lock);
-    scheduler.registered.is_shown_ = true;
-  }
-
-  /// Calls f(scheduler) for each that there is, the oldest first, and keeps that one there
-  /// meanwhile; f may block and allocate. Not inside a section.
-  template <class F>
-  static void for_each(F f) {
-    struct unpin {
-      runtime_scheduler& scheduler;
-      // [reg.pins >] release: f's last look
-      ~unpin() { scheduler.registered.pins_.fetch_sub(1, release); }
-    };
-    std::uint64_t last = 0;
-    while (runtime_scheduler* const next = pin_after(last)) {
-      const unpin later{*next};
-      last = next->registered.number_;
-      f(*next);
-    }
-  }
-
-  /// Takes a scheduler out, and waits until no thread looks at it any more. Not inside a section.
-  static void remove(runtime_scheduler& scheduler) noexcept {
-    {
-      scoped guard(all().lock);
-      for (runtime_scheduler** link = &all().first; *link != nullptr;
-           link = &(*link)->registered.next_) {
-        if (*link == &scheduler) {
-          *link = scheduler.registered.next_;
-          break;
-        }
-      }
-    }
-    // [reg.exit <] acquire: its last look at the scheduler; [reg.pins <] acquire: theirs
-    while (all().exit_looks.load(acquire) || scheduler.registered.pins_.load(acquire) != 0) {
-      os::sleep_ns(1'000'000);
-    }
-  }
-
-  /// What exit() calls first: see os/posix/exit.hpp.
-  static void before_exit(int status) noexcept {
-    const machine* const m = current_m();
-    runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
-    const bool is_copy = own != nullptr && own->is_copy.get();
-    if (is_copy) {
-      end_copy(status);
-      return;
-    }
-    if (!process_exit::begin()) {
-      return;
-    }
-    all().exit_looks.store(true, relaxed);  // relaxed: ordered by the lock
-    for (runtime_scheduler* s = own != nullptr ? own : next_to_hold(); s != nullptr;
-         s = next_to_hold()) {
-      if (s->is_copy.get()) {
-        end_copy(status);
-        break;
-      }
-      process_exit::hold(*s);
-    }
-    all().exit_looks.store(false, release);  // [reg.exit >] release: our last look
-    os::let_exit_pass_standard_input();
-  }
-
- private:
-  /// exit() in a process without the threads. Where it does not tell the status it must go on.
-  static void end_copy(int status) noexcept {
-    if (status != os::unknown_exit_status) {
-      os::exit_now(status);
-    }
-    process_exit::begin_in_copy();
-  }
-
-  static runtime_scheduler* pin_after(std::uint64_t number) noexcept {
-    const section here;
-    scoped guard(all().lock);
-    runtime_scheduler* next = nullptr;
-    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
-      if (s->registered.is_shown_ && s->registered.number_ > number &&
-          (next == nullptr || s->registered.number_ < next->registered.number_)) {
-        next = s;
-      }
-    }
-    if (next != nullptr) {
-      // relaxed: under the lock under which it is taken out
-      next->registered.pins_.fetch_add(1, relaxed);
-    }
-    return next;
-  }
-
-  /// A scheduler whose goroutines must stand still before exit() destroys what they use. Other
-  /// runtimes are objects, which are destroyed in their turn. Null: no more.
-  static runtime_scheduler* next_to_hold() noexcept {
-    scoped guard(all().lock);
-    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
-      if (s->config().is_whole_program && !s->exit_of_process.has_begun() &&
-          s->goroutine_count() != 0) {
-        return s;
-      }
-    }
-    return nullptr;
-  }
-
-  /// In a child process, which has none of the threads: marks each scheduler for threads that enter it.
-  static void after_fork() noexcept {
-    all().lock.abandon();
-    poll_table::after_fork();
-    for (runtime_scheduler* s = all().first; s != nullptr; s = s->registered.next_) {
-      s->is_copy.set(true);
-    }
-    if (machine* const m = current_m()) {
-      m->retake.store(retake_state::forked, relaxed);  // relaxed: there is only this thread
-    }
-  }
-
-  struct state {
-    static constexpr std::string_view process_name = "sched::registry";
-    blocking_lock lock{lock_rank::registry};
-    runtime_scheduler* first = nullptr;
-    std::uint64_t count = 0;
-    bool hooked = false;
-    std::atomic<bool> exit_looks{false};
-  };
-  static state& all() noexcept { return os::process_wide<state>::get(); }
-};
-
-}}}  // namespace thrum::THRUM_ABI::sched
-
-#endif
-
-// ---- thrum/detail/trace/chrome.hpp ----
-//
-// A story as Chrome's JSON, which chrome://tracing, ui.perfetto.dev and Python's json read.
-//
-// Each runtime is two processes: its Ps are the threads of one, its Ms those of the other. Times are microseconds since
-// the record began.
-#ifndef THRUM_DETAIL_TRACE_CHROME_HPP
-#define THRUM_DETAIL_TRACE_CHROME_HPP
-
-// ---- thrum/detail/trace/labels.hpp ----
-//
-// What both kinds of files need besides the story: names for goroutines, and nanoseconds for the counter's units.
-#ifndef THRUM_DETAIL_TRACE_LABELS_HPP
-#define THRUM_DETAIL_TRACE_LABELS_HPP
-
-// ---- thrum/detail/trace/story.hpp ----
-//
-// What the events tell: which goroutine ran when and where, why it stopped, and which goroutine made it ready.
-//
-// Events of different Ms are merged by their times. The clock is one for all processors, and a goroutine or a P goes
-// from one M to another by some hundred instructions, so an effect is never before its cause.
-//
-// A goroutine that runs while the recorder begins has no `runs`; its first slice begins with the record.
-#ifndef THRUM_DETAIL_TRACE_STORY_HPP
-#define THRUM_DETAIL_TRACE_STORY_HPP
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
-
-/// Names a goroutine, a P or an M among all runtimes.
-struct global_id {
-  std::uint8_t runtime = 0;
-  std::uint64_t id = 0;
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
-  auto operator<=>(const global_id&) const = default;
-};
-
-/// What is known of a goroutine.
-struct goroutine_facts {
-  std::string name;  // given to it; empty: none
-  const void* started_at = nullptr;
-};
-
-/// One run of a goroutine on a P.
-struct slice {
-  std::uint8_t runtime = 0;
-  std::uint32_t p = 0;
-  std::uint32_t m = 0;
-  std::uint64_t goroutine = 0;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::string_view ended_by;  // a wait reason, or what the scheduler did
-  std::uint32_t object = 0;   // what it waits on, hashed; 0: nothing
-  std::uint64_t flow = 0;     // numbers the event that made it ready; 0: unknown
-  bool from_call = false;     // it comes back from blocking(), or as a thread that had lost its P
-};
-
-/// Something that takes no time.
-struct instant {
-  std::uint64_t time = 0;
-  std::uint8_t runtime = 0;
-  std::uint32_t p = event::no_p;  // no_p: it stands on the M's track
-  std::uint32_t m = 0;
-  std::string name;
-  std::uint64_t goroutine = 0;
-};
-
-/// Where the line to a run begins.
-struct wakeup {
-  std::uint64_t flow = 0;
-  std::uint64_t time = 0;
-  std::uint8_t runtime = 0;
-  std::uint32_t p = event::no_p;
-  std::uint64_t goroutine = 0;  // made ready
-  std::uint64_t by = 0;         // 0: no goroutine
-  std::string_view how;
-  bool has_run = false;
-};
-
-/// A number that changes.
-struct sample {
-  std::uint64_t time = 0;
-  std::uint8_t runtime = 0;
-  std::string_view name;
-  std::int64_t value = 0;
-};
-
-/// A region that a goroutine has marked.
-struct region_of_user {
-  std::uint8_t runtime = 0;
-  std::uint64_t goroutine = 0;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::string name;
-};
-
-struct story {
-  std::map<global_id, goroutine_facts> goroutines;
-  std::vector<slice> slices;
-  std::vector<wakeup> wakeups;
-  std::vector<instant> instants;
-  std::vector<sample> samples;
-  std::vector<region_of_user> regions;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  std::uint64_t events = 0;
-  std::uint64_t lost = 0;
-};
-
-class story_teller {
- public:
-  /// Reads all that the recorder has since `since`. Allocates.
-  story_teller(const recorder& from, std::uint64_t since, std::uint64_t now) {
-    told_.begin = since;
-    told_.end = now;
-    told_.lost = from.lost();
-    collect(from, since);
-  }
-
-  /// What a walk over the living has found, for those whose making is no longer known.
-  void add_living(global_id id, std::string name, const void* started_at) {
-    goroutine_facts& facts = told_.goroutines[id];
-    facts.started_at = started_at;
-    if (!name.empty()) {
-      facts.name = std::move(name);
-    }
-  }
-
-  story tell() {
-    for (const entry& each : entries_) {
-      take(each);
-    }
-    for (auto& [id, m] : ms_) {
-      close(m, told_.end, "still running");
-    }
-    for (auto& [key, region] : open_regions_) {
-      for (region_of_user& each : region) {
-        each.end = told_.end;
-        told_.regions.push_back(std::move(each));
-      }
-    }
-    told_.events = entries_.size();
-    return std::move(told_);
-  }
-
- private:
-  struct entry {
-    event e;
-    std::uint64_t owner = 0;  // 0: threads that are no Ms
-    std::string name;
-  };
-  struct m_state {
-    bool is_known = false;
-    bool runs = false;
-    bool gives_way = false;
-    slice now;
-  };
-
-  void collect(const recorder& from, std::uint64_t since) {
-    struct copied {
-      chunk::seen seen;
-      std::vector<raw_event> events;
-    };
-    std::vector<copied> all;
-    const auto room = std::make_unique<room_for_chunk>();
-    for (std::size_t i = 0; i != from.size(); ++i) {
-      const chunk::seen seen = from[i].copy(room->events);
-      if (seen.count != 0) {
-        all.push_back({seen, {room->events, room->events + seen.count}});
-      }
-    }
-    std::sort(all.begin(), all.end(),
-              [](const copied& a, const copied& b) { return a.seen.stamp < b.seen.stamp; });
-    const bool is_cut = from.claims() > from.size();
-    std::uint64_t first = is_cut ? ~std::uint64_t{0} : since;
-    for (const copied& each : all) {
-      if (is_cut && each.seen.stamp + from.size() > from.claims()) {
-        first = std::min(first, each.events.front().word[0]);
-      }
-      bool may_be_named = false;
-      for (const raw_event& raw : each.events) {
-        const event e = event::unpack(raw);
-        if (e.time < since) {
-          may_be_named = false;
-        } else if (e.kind != event_kind::named) {
-          entries_.push_back({e, each.seen.owner, {}});
-          may_be_named = true;
-        } else if (may_be_named) {
-          entries_.back().name = name_in(raw);
-        }
-      }
-    }
-    told_.begin = std::max(since, std::min(first, told_.end));
-    std::stable_sort(entries_.begin(), entries_.end(),
-                     [](const entry& a, const entry& b) { return a.e.time < b.e.time; });
-  }
-
-  struct room_for_chunk {
-    raw_event events[chunk::capacity];
-  };
-
-  static std::string name_in(const raw_event& raw) {
-    std::string name;
-    for (std::size_t i = 0; i != name_room; ++i) {
-      const char letter = static_cast<char>(raw.word[1 + (i + 1) / 8] >> (i + 1) % 8 * 8);
-      if (letter == '\0') {
-        break;
-      }
-      name.push_back(letter);
-    }
-    return name;
-  }
-
-  static std::uint32_t m_number(std::uint64_t owner) noexcept {
-    return static_cast<std::uint32_t>(owner - 1);
-  }
-
-  void open(m_state& m, const event& e, std::uint64_t owner, std::uint64_t goroutine) {
-    close(m, e.time, "unknown");
-    m.is_known = true;
-    m.runs = true;
-    m.now = {};
-    m.now.runtime = e.runtime;
-    m.now.p = e.p;
-    m.now.m = m_number(owner);
-    m.now.goroutine = goroutine;
-    m.now.begin = e.time;
-    const auto found = ready_.find({e.runtime, goroutine});
-    if (found != ready_.end()) {
-      told_.wakeups[found->second].has_run = true;
-      m.now.flow = told_.wakeups[found->second].flow;
-      ready_.erase(found);
-      count(e, "runnable", runnable_[e.runtime], -1);
-    }
-  }
-
-  void close(m_state& m, std::uint64_t time, std::string_view why, std::uint32_t object = 0) {
-    if (!m.runs) {
-      return;
-    }
-    m.runs = false;
-    m.now.end = time;
-    m.now.ended_by = why;
-    m.now.object = object;
-    if (time >= told_.begin) {
-      m.now.begin = std::max(m.now.begin, told_.begin);
-      told_.slices.push_back(m.now);
-    }
-  }
-
-  /// A goroutine leaves an M of which nothing is known: it has run there since the record began.
-  void meet(m_state& m, const event& e, std::uint64_t owner) {
-    if (!m.is_known && told_.lost == 0 && e.p != event::no_p) {
-      event at_begin = e;
-      at_begin.time = told_.begin;
-      open(m, at_begin, owner, e.goroutine);
-    }
-    m.is_known = true;
-  }
-
-  void leave(const entry& each, std::string_view why, std::uint64_t next) {
-    m_state& m = ms_[each.owner];
-    meet(m, each.e, each.owner);
-    close(m, each.e.time, m.gives_way ? "time slice over" : why, each.e.value);
-    m.gives_way = false;
-    if (next != 0) {
-      open(m, each.e, each.owner, next);
-    }
-  }
-
-  void ready(const event& e, std::string_view how, std::uint64_t by) {
-    told_.wakeups.push_back(
-        {told_.wakeups.size() + 1, e.time, e.runtime, e.p, e.goroutine, by, how});
-    if (ready_.insert_or_assign({e.runtime, e.goroutine}, told_.wakeups.size() - 1).second) {
-      count(e, "runnable", runnable_[e.runtime], 1);
-    }
-  }
-
-  void count(const event& e, std::string_view name, std::int64_t& value, std::int64_t change) {
-    value += change;
-    if (e.time >= told_.begin) {
-      told_.samples.push_back({e.time, e.runtime, name, value});
-    }
-  }
-
-  void tell_instant(const entry& each, std::string text) {
-    if (each.e.time >= told_.begin) {
-      told_.instants.push_back({each.e.time, each.e.runtime, each.e.p,
-                                each.owner == 0 ? 0 : m_number(each.owner), std::move(text),
-                                each.e.goroutine});
-    }
-  }
-
-  static std::string text_of(const event& e) {
-    return {reinterpret_cast<const char*>(static_cast<std::uintptr_t>(e.other)), e.value};
-  }
-
-  void take(const entry& each) {
-    const event& e = each.e;
-    m_state& m = ms_[each.owner];
-    const global_id g{e.runtime, e.goroutine};
-    switch (e.kind) {
-      case event_kind::none:
-      case event_kind::named: break;
-      case event_kind::made: {
-        goroutine_facts& facts = told_.goroutines[g];
-        facts.started_at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(e.other));
-        if (!each.name.empty()) {
-          facts.name = each.name;
-        }
-        ready(e, "started", e.value);
-        count(e, "goroutines", alive_[e.runtime], 1);
-        break;
-      }
-      case event_kind::parked:
-        leave(each, sched::describe(static_cast<sched::wait_reason>(e.detail)), e.other);
-        break;
-      case event_kind::yielded: leave(each, "yielded", e.other); break;
-      case event_kind::ended:
-        if (goroutine_facts& facts = told_.goroutines[g]; facts.started_at == nullptr) {
-          facts.started_at = reinterpret_cast<const void*>(static_cast<std::uintptr_t>(e.other));
-        }
-        if (!each.name.empty()) {
-          told_.goroutines[g].name = each.name;
-        }
-        leave(each, "ended", 0);
-        count(e, "goroutines", alive_[e.runtime], -1);
-        break;
-      case event_kind::runs: open(m, e, each.owner, e.goroutine); break;
-      case event_kind::readied: {
-        static constexpr std::string_view words[] = {"goroutine", "scheduler", "poller", "thread"};
-        ready(e, words[e.detail & 3], e.other);
-        break;
-      }
-      case event_kind::interrupted:
-        meet(m, e, each.owner);
-        close(m, e.time, "interrupted");
-        tell_instant(each, "preemption");
-        break;
-      case event_kind::gives_way:
-        m.gives_way = true;
-        tell_instant(each, "preemption");
-        break;
-      case event_kind::taken: {
-        const std::uint64_t owner = (std::uint64_t{e.runtime} << 32 | e.other) + 1;
-        m_state& victim = ms_[owner];
-        meet(victim, e, owner);
-        close(victim, e.time, "blocked without blocking()");
-        tell_instant(each, "retake");
-        break;
-      }
-      case event_kind::handed_off: tell_instant(each, "hand-off"); break;
-      case event_kind::stolen: tell_instant(each, "steals " + std::to_string(e.value)); break;
-      case event_kind::timers: tell_instant(each, "timers: " + std::to_string(e.value)); break;
-      case event_kind::polled: tell_instant(each, "polled: " + std::to_string(e.value)); break;
-      case event_kind::call_began:
-        meet(m, e, each.owner);
-        close(m, e.time, "blocking()");
-        break;
-      case event_kind::call_ended:
-        if (!m.runs) {
-          open(m, e, each.owner, e.goroutine);
-          m.now.from_call = true;
-        }
-        break;
-      case event_kind::thread_began: count(e, "threads", threads_[e.runtime], 1); break;
-      case event_kind::thread_ended: count(e, "threads", threads_[e.runtime], -1); break;
-      case event_kind::marked: tell_instant(each, text_of(e)); break;
-      case event_kind::region_began:
-        open_regions_[g].push_back(
-            {e.runtime, e.goroutine, std::max(e.time, told_.begin), 0, text_of(e)});
-        break;
-      case event_kind::region_ended:
-        if (auto& open = open_regions_[g]; !open.empty()) {
-          open.back().end = e.time;
-          if (e.time >= told_.begin) {
-            told_.regions.push_back(std::move(open.back()));
-          }
-          open.pop_back();
-        }
-        break;
-      case event_kind::procs:
-        told_.samples.push_back({e.time, e.runtime, "processors", e.value});
-        break;
-    }
-  }
-
-  story told_;
-  std::vector<entry> entries_;
-  std::map<std::uint64_t, m_state> ms_;
-  std::map<global_id, std::size_t> ready_;  // indices of wakeups
-  std::map<global_id, std::vector<region_of_user>> open_regions_;
-  std::map<std::uint8_t, std::int64_t> runnable_;
-  std::map<std::uint8_t, std::int64_t> alive_;
-  std::map<std::uint8_t, std::int64_t> threads_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::trace_detail
-
-#endif
-
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
-
-/// The counter and the clock at two moments.
-struct time_scale {
-  std::uint64_t count_at_first = 0;
-  std::int64_t ns_at_first = 0;
-  std::uint64_t count_at_last = 0;
-  std::int64_t ns_at_last = 0;
-
-  /// The nanoseconds between two counts; 0 if the second is the later one.
-  std::int64_t ns(std::uint64_t later, std::uint64_t earlier) const noexcept {
-    if (later <= earlier) {
-      return 0;
-    }
-    const auto counts = static_cast<double>(count_at_last - count_at_first);
-    const double per_count =
-        counts == 0 ? 1 : static_cast<double>(ns_at_last - ns_at_first) / counts;
-    return static_cast<std::int64_t>(static_cast<double>(later - earlier) * per_count);
-  }
-};
-
-class labels {
- public:
-  /// Asks for source lines, for some seconds at most.
-  explicit labels(const story& told) : told_(told) {
-    std::vector<const void*> places;
-    for (const auto& [id, facts] : told.goroutines) {
-      if (facts.started_at != nullptr && places_.emplace(facts.started_at, std::string()).second) {
-        places.push_back(facts.started_at);
-      }
-    }
-    symbols_.find_lines(places);
-    for (auto& [place, text] : places_) {
-      text = symbols_.describe(place);
-      if (const auto line = symbols_.line_of(place); !line.empty()) {
-        text.append(" ").append(line);
-      }
-    }
-  }
-
-  /// Its name, else the function that started it.
-  std::string of(global_id g) const {
-    const auto found = told_.goroutines.find(g);
-    if (found == told_.goroutines.end()) {
-      return "goroutine " + std::to_string(g.id);
-    }
-    if (!found->second.name.empty()) {
-      return found->second.name;
-    }
-    const std::string place = place_of(g);
-    return place.empty() ? "goroutine " + std::to_string(g.id)
-                         : "go in " + place.substr(0, place.find(" at "));
-  }
-
-  /// The function that started it, and the line.
-  std::string place_of(global_id g) const {
-    const auto found = told_.goroutines.find(g);
-    if (found == told_.goroutines.end()) {
-      return {};
-    }
-    const auto place = places_.find(found->second.started_at);
-    return place == places_.end() ? std::string() : place->second;
-  }
-
- private:
-  const story& told_;
-  os::symbolizer symbols_;
-  std::map<const void*, std::string> places_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::trace_detail
-
-#endif
-
-#include <cstddef>
-#include <cstdint>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
-
-class chrome_writer {
- public:
-  chrome_writer(const story& told, labels& names, const time_scale& scale)
-      : told_(told), names_(names), scale_(scale) {}
-
-  std::string write() {
-    text_ = "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"events\":\"" +
-            std::to_string(told_.events) + "\",\"lost\":\"" + std::to_string(told_.lost) +
-            "\"},\"traceEvents\":[\n";
-    for (const slice& each : told_.slices) {
-      write_slice(each, true);
-      write_slice(each, false);
-      if (each.flow != 0) {
-        begin("f", each.begin, p_process(each.runtime), each.p);
-        text_ += ",\"bp\":\"e\",\"cat\":\"ready\",\"name\":\"ready\",\"id\":" +
-                 std::to_string(each.flow) + "}";
-      }
-    }
-    for (const wakeup& each : told_.wakeups) {
-      write_wakeup(each);
-    }
-    for (const instant& each : told_.instants) {
-      const bool on_p = each.p != event::no_p;
-      begin("i", each.time, on_p ? p_process(each.runtime) : m_process(each.runtime),
-            on_p ? each.p : each.m);
-      name(each.name);
-      text_ += ",\"s\":\"t\",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) + "}}";
-    }
-    for (const sample& each : told_.samples) {
-      begin("C", each.time, p_process(each.runtime), 0);
-      name(each.name);
-      text_ += ",\"args\":{\"n\":" + std::to_string(each.value) + "}}";
-    }
-    for (const region_of_user& each : told_.regions) {
-      for (const auto& [phase, time] : {std::pair{"b", each.begin}, std::pair{"e", each.end}}) {
-        begin(phase, time, p_process(each.runtime), 0);
-        name(each.name);
-        text_ += ",\"cat\":\"region\",\"id\":" + std::to_string(each.goroutine) + "}";
-      }
-    }
-    write_names();
-    text_ += "\n]}\n";
-    return std::move(text_);
-  }
-
- private:
-  static unsigned p_process(std::uint8_t runtime) noexcept { return runtime * 2U; }
-  static unsigned m_process(std::uint8_t runtime) noexcept { return runtime * 2U + 1; }
-
-  /// Microseconds with three digits behind the point.
-  void append_time(std::int64_t ns) {
-    const std::string digits = std::to_string(ns % 1000 + 1000);
-    text_.append(std::to_string(ns / 1000)).append(".").append(digits, 1);
-  }
-
-  void begin(std::string_view phase, std::uint64_t time, unsigned process, std::uint32_t thread) {
-    text_ += is_first_ ? "" : ",\n";
-    is_first_ = false;
-    tracks_.insert({process, thread});
-    text_.append("{\"ph\":\"").append(phase).append("\",\"pid\":").append(std::to_string(process));
-    text_.append(",\"tid\":").append(std::to_string(thread)).append(",\"ts\":");
-    append_time(scale_.ns(time, told_.begin));
-  }
-
-  void append_quoted(std::string_view words) {
-    static constexpr char digits[] = "0123456789abcdef";
-    text_ += '"';
-    for (const char each : words) {
-      const auto code = static_cast<unsigned char>(each);
-      if (each == '"' || each == '\\') {
-        (text_ += '\\') += each;
-      } else if (code < 0x20 || code >= 0x7F) {  // may be no UTF-8
-        ((text_ += "\\u00") += digits[code >> 4]) += digits[code & 15];
-      } else {
-        text_ += each;
-      }
-    }
-    text_ += '"';
-  }
-  void name(std::string_view words) {
-    text_ += ",\"name\":";
-    append_quoted(words);
-  }
-
-  void write_slice(const slice& each, bool on_p) {
-    begin("X", each.begin, on_p ? p_process(each.runtime) : m_process(each.runtime),
-          on_p ? each.p : each.m);
-    text_ += ",\"dur\":";
-    append_time(scale_.ns(each.end, each.begin));
-    name(names_.of({each.runtime, each.goroutine}));
-    text_ += ",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) +
-             ",\"processor\":" + std::to_string(each.p) + ",\"thread\":" + std::to_string(each.m) +
-             ",\"ended by\":";
-    append_quoted(each.ended_by);
-    if (each.from_call) {
-      text_ += ",\"from call\":true";
-    }
-    if (each.object != 0) {
-      text_ += ",\"object\":" + std::to_string(each.object);
-    }
-    text_ += ",\"started in\":";
-    append_quoted(names_.place_of({each.runtime, each.goroutine}));
-    if (each.flow != 0) {
-      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
-      text_ += ",\"flow\":" + std::to_string(each.flow) +
-               ",\"ready for ns\":" + std::to_string(scale_.ns(each.begin, cause.time)) +
-               ",\"made ready by\":";
-      append_quoted(cause.by != 0 ? "goroutine " + std::to_string(cause.by)
-                                  : std::string(cause.how));
-    }
-    text_ += "}}";
-  }
-
-  void write_wakeup(const wakeup& each) {
-    if (each.time < told_.begin) {
-      return;
-    }
-    const bool on_p = each.p != event::no_p;
-    if (on_p && each.has_run) {
-      begin("s", each.time, p_process(each.runtime), each.p);
-      text_ += ",\"cat\":\"ready\",\"name\":\"ready\",\"id\":" + std::to_string(each.flow) + "}";
-    }
-    begin("i", each.time, on_p ? p_process(each.runtime) : m_process(each.runtime),
-          on_p ? each.p : 0);
-    text_ += each.how == "started" ? ",\"name\":\"go\"" : ",\"name\":\"ready\"";
-    text_ += ",\"s\":\"t\",\"args\":{\"goroutine\":" + std::to_string(each.goroutine) +
-             ",\"flow\":" + std::to_string(each.flow) + ",\"by\":" + std::to_string(each.by) +
-             ",\"how\":";
-    append_quoted(each.how);
-    text_ += "}}";
-  }
-
-  void write_names() {
-    const std::set<std::pair<unsigned, std::uint32_t>> tracks = tracks_;
-    unsigned last = ~0U;
-    for (const auto& [process, thread] : tracks) {
-      const bool of_ps = process % 2 == 0;
-      if (process != last) {
-        last = process;
-        begin("M", told_.begin, process, thread);
-        text_ += ",\"name\":\"process_name\",\"args\":{\"name\":\"";
-        text_ += of_ps ? "processors" : "threads";
-        text_ += " of runtime " + std::to_string(process / 2) + "\"}}";
-      }
-      begin("M", told_.begin, process, thread);
-      text_ += ",\"name\":\"thread_name\",\"args\":{\"name\":\"";
-      text_ += (of_ps ? "P" : "M") + std::to_string(thread) + "\"}}";
-    }
-  }
-
-  const story& told_;
-  labels& names_;
-  const time_scale& scale_;
-  std::string text_;
-  bool is_first_ = true;
-  std::set<std::pair<unsigned, std::uint32_t>> tracks_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::trace_detail
-
-#endif
-
-// ---- thrum/detail/trace/perfetto.hpp ----
-//
-// A story as Perfetto's protobuf: three quarters of the bytes of Chrome's JSON, and lines from the very event that made a
-// goroutine ready.
-//
-// Each P, each M, each counter and each goroutine that has marked a region is a track. Field numbers are those of
-// Perfetto's public definitions: trace_packet.proto, track_event.proto, track_descriptor.proto.
-#ifndef THRUM_DETAIL_TRACE_PERFETTO_HPP
-#define THRUM_DETAIL_TRACE_PERFETTO_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace trace_detail {
-
-/// One message of protobuf, in the making.
-class message_writer {
- public:
-  message_writer& number(std::uint32_t field, std::uint64_t value) {
-    varint(std::uint64_t{field} << 3);
-    varint(value);
-    return *this;
-  }
-  message_writer& fixed(std::uint32_t field, std::uint64_t value) {
-    varint(std::uint64_t{field} << 3 | 1);
-    for (int i = 0; i != 8; ++i) {
-      bytes_.push_back(static_cast<char>(value >> 8 * i & 0xFF));
-    }
-    return *this;
-  }
-  message_writer& text(std::uint32_t field, std::string_view value) {
-    varint(std::uint64_t{field} << 3 | 2);
-    varint(value.size());
-    bytes_.append(value);
-    return *this;
-  }
-  message_writer& message(std::uint32_t field, const message_writer& value) {
-    return text(field, value.bytes_);
-  }
-  const std::string& bytes() const noexcept { return bytes_; }
-
- private:
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) {
-      bytes_.push_back(static_cast<char>((value & 0x7F) | 0x80));
-    }
-    bytes_.push_back(static_cast<char>(value));
-  }
-
-  std::string bytes_;
-};
-
-class perfetto_writer {
- public:
-  perfetto_writer(const story& told, labels& names, const time_scale& scale)
-      : told_(told), names_(names), scale_(scale) {}
-
-  std::string write() {
-    for (const slice& each : told_.slices) {
-      const std::uint64_t on_p = track({kind::p, each.runtime, each.p});
-      const std::uint64_t on_m = track({kind::m, each.runtime, each.m});
-      for (const std::uint64_t where : {on_p, on_m}) {
-        message_writer begin = event_on(where, slice_begin);
-        begin.text(event_name, names_.of({each.runtime, each.goroutine}));
-        describe(begin, each);
-        if (each.flow != 0 && where == on_p) {
-          begin.fixed(event_flow_ends, each.flow);
-        }
-        put(each.begin, begin);
-        put(each.end, event_on(where, slice_end));
-      }
-    }
-    for (const wakeup& each : told_.wakeups) {
-      if (each.time >= told_.begin) {
-        write_wakeup(each);
-      }
-    }
-    for (const instant& each : told_.instants) {
-      message_writer at = event_on(track_of(each.runtime, each.p, each.m), slice_instant);
-      at.text(event_name, each.name);
-      annotate(at, "goroutine", each.goroutine);
-      put(each.time, at);
-    }
-    for (const sample& each : told_.samples) {
-      const std::uint64_t where = track({kind::counter, each.runtime, 0, each.name});
-      put(each.time, event_on(where, slice_counter)
-                         .number(event_counter, static_cast<std::uint64_t>(each.value)));
-    }
-    for (const region_of_user& each : told_.regions) {
-      const std::uint64_t where = track({kind::goroutine, each.runtime, each.goroutine});
-      put(each.begin, event_on(where, slice_begin).text(event_name, each.name));
-      put(each.end, event_on(where, slice_end));
-    }
-    return std::move(out_);
-  }
-
- private:
-  enum class kind : std::uint8_t { runtime_ps, runtime_ms, p, m, counter, goroutine };
-  struct track_key {
-    kind what;
-    std::uint8_t runtime = 0;
-    std::uint64_t number = 0;
-    std::string_view name = {};
-    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a 0 here
-    auto operator<=>(const track_key&) const = default;
-  };
-  // TracePacket, TrackDescriptor, TrackEvent, DebugAnnotation
-  static constexpr std::uint32_t packet_time = 8, packet_sequence = 10, packet_event = 11,
-                                 packet_flags = 13, packet_track = 60;
-  static constexpr std::uint32_t track_uuid = 1, track_name = 2, track_parent = 5,
-                                 track_counter = 8;
-  static constexpr std::uint32_t event_annotation = 4, event_type = 9, event_track = 11,
-                                 event_name = 23, event_counter = 30, event_flow = 47,
-                                 event_flow_ends = 48;
-  static constexpr std::uint32_t annotation_number = 3, annotation_text = 6, annotation_name = 10;
-  static constexpr std::uint64_t slice_begin = 1, slice_end = 2, slice_instant = 3,
-                                 slice_counter = 4;
-
-  static std::uint64_t uuid_of(const track_key& key) noexcept {
-    std::uint64_t hash = 0xCBF2'9CE4'8422'2325;  // FNV-1a
-    const auto mix = [&hash](std::uint64_t value) {
-      for (int i = 0; i != 8; ++i) {
-        hash = (hash ^ (value >> 8 * i & 0xFF)) * 0x100'0000'01B3;
-      }
-    };
-    mix(static_cast<std::uint64_t>(key.what));
-    mix(key.runtime);
-    mix(key.number);
-    for (const char each : key.name) {
-      mix(static_cast<unsigned char>(each));
-    }
-    return hash;
-  }
-
-  /// A track, which is described when it is named for the first time.
-  std::uint64_t track(const track_key& key) {
-    const std::uint64_t uuid = uuid_of(key);
-    if (!known_.insert(uuid).second) {
-      return uuid;
-    }
-    message_writer descriptor;
-    descriptor.number(track_uuid, uuid);
-    const std::string runtime = " of runtime " + std::to_string(key.runtime);
-    switch (key.what) {
-      case kind::runtime_ps: descriptor.text(track_name, "processors" + runtime); break;
-      case kind::runtime_ms: descriptor.text(track_name, "threads" + runtime); break;
-      case kind::p:
-        descriptor.text(track_name, "P" + std::to_string(key.number));
-        descriptor.number(track_parent, track({kind::runtime_ps, key.runtime}));
-        break;
-      case kind::m:
-        descriptor.text(track_name, "M" + std::to_string(key.number));
-        descriptor.number(track_parent, track({kind::runtime_ms, key.runtime}));
-        break;
-      case kind::counter:
-        descriptor.text(track_name, key.name);
-        descriptor.number(track_parent, track({kind::runtime_ps, key.runtime}));
-        descriptor.message(track_counter, {});
-        break;
-      case kind::goroutine:
-        descriptor.text(track_name, "goroutine " + std::to_string(key.number) + " " +
-                                        names_.of({key.runtime, key.number}));
-        break;
-    }
-    put_packet(message_writer().message(packet_track, descriptor));
-    return uuid;
-  }
-
-  std::uint64_t track_of(std::uint8_t runtime, std::uint32_t p, std::uint32_t m) {
-    return p != event::no_p ? track({kind::p, runtime, p}) : track({kind::m, runtime, m});
-  }
-
-  static message_writer event_on(std::uint64_t where, std::uint64_t type) {
-    message_writer event;
-    event.number(event_type, type).number(event_track, where);
-    return event;
-  }
-
-  static void annotate(message_writer& to, std::string_view name, std::uint64_t value) {
-    to.message(event_annotation,
-               message_writer().text(annotation_name, name).number(annotation_number, value));
-  }
-  static void annotate(message_writer& to, std::string_view name, std::string_view value) {
-    to.message(event_annotation,
-               message_writer().text(annotation_name, name).text(annotation_text, value));
-  }
-
-  void describe(message_writer& to, const slice& each) {
-    annotate(to, "goroutine", each.goroutine);
-    annotate(to, "processor", each.p);
-    annotate(to, "thread", each.m);
-    annotate(to, "ended by", each.ended_by);
-    if (each.from_call) {
-      annotate(to, "from call", 1);
-    }
-    if (each.object != 0) {
-      annotate(to, "object", each.object);
-    }
-    annotate(to, "started in", names_.place_of({each.runtime, each.goroutine}));
-    if (each.flow != 0) {
-      const wakeup& cause = told_.wakeups.begin()[static_cast<std::ptrdiff_t>(each.flow - 1)];
-      annotate(to, "ready for ns", static_cast<std::uint64_t>(scale_.ns(each.begin, cause.time)));
-      annotate(to, "made ready by",
-               cause.by != 0 ? "goroutine " + std::to_string(cause.by) : std::string(cause.how));
-    }
-  }
-
-  void write_wakeup(const wakeup& each) {
-    message_writer at = event_on(track_of(each.runtime, each.p, 0), slice_instant);
-    at.text(event_name, each.how == "started" ? "go" : "ready");
-    annotate(at, "goroutine", each.goroutine);
-    annotate(at, "flow", each.flow);
-    annotate(at, "by", each.by);
-    annotate(at, "how", each.how);
-    if (each.has_run) {
-      at.fixed(event_flow, each.flow);
-    }
-    put(each.time, at);
-  }
-
-  void put(std::uint64_t time, const message_writer& event) {
-    message_writer packet;
-    packet.number(packet_time, static_cast<std::uint64_t>(scale_.ns(time, told_.begin)));
-    packet.message(packet_event, event);
-    put_packet(packet);
-  }
-  void put_packet(message_writer packet) {
-    packet.number(packet_sequence, 1);
-    if (out_.empty()) {
-      packet.number(packet_flags, 1);  // nothing is known from before
-    }
-    out_.append(message_writer().message(1, packet).bytes());
-  }
-
-  const story& told_;
-  labels& names_;
-  const time_scale& scale_;
-  std::string out_;
-  std::set<std::uint64_t> known_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::trace_detail
-
-#endif
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <string>
-#include <system_error>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI {
-
-namespace trace_detail {
-
-/// The record that is being made. The thread that starts and stops uses it.
-struct record {
-  std::string path;
-  time_scale scale;
-};
-
-inline record& the_record() {
-  static record* const only = new record();  // for ever: an exit may write the file
-  return *only;
-}
-
-/// Both at one moment.
-inline void read_both(std::uint64_t& count, std::int64_t& ns) noexcept {
-  count = the_recorder.now();
-  ns = os::now();
-}
-
-inline void add_living(story_teller& to, sched::runtime_scheduler& scheduler) {
-  debug::goroutine_record record;
-  scheduler.pool->for_each([&](sched::goroutine& g) {
-    if (debug::describe_into(record, g, 0)) {
-      to.add_living({number_of(scheduler), record.id}, record.name, record.started_at);
-    }
-  });
-}
-
-inline std::error_code write_file(const std::string& path, const std::string& text) {
-  std::FILE* const file = std::fopen(path.c_str(), "wb");
-  bool is_good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  int error_number = is_good ? 0 : errno;
-  if (file != nullptr && std::fclose(file) != 0 && is_good) {
-    is_good = false;
-    error_number = errno;
-  }
-  return is_good ? std::error_code() : std::error_code(error_number, std::generic_category());
-}
-
-inline void throw_unless_written(const std::error_code& error) {
-  if (error) {
-    base::throw_system(error, "trace: the file cannot be written");
-  }
-}
-
-inline trace::summary write_story(const std::string& path, record& of, std::error_code& error) {
-  read_both(of.scale.count_at_last, of.scale.ns_at_last);
-  story_teller teller(the_recorder, of.scale.count_at_first, of.scale.count_at_last);
-  sched::registry::for_each(
-      [&](sched::runtime_scheduler& scheduler) { add_living(teller, scheduler); });
-  const story told = teller.tell();
-  labels names(told);
-  error =
-      write_file(path, path.ends_with(".json") ? chrome_writer(told, names, of.scale).write()
-                                               : perfetto_writer(told, names, of.scale).write());
-  return {told.events, told.lost};
-}
-
-/// write_story() for a caller outside of the scheduler, which blocks.
-inline trace::summary write_blocking(const std::string& path) {
-  std::error_code error;
-  const trace::summary written =
-      thrum::blocking([&] { return write_story(path, the_record(), error); });
-  throw_unless_written(error);
-  return written;
-}
-
-/// What write_at_trouble does.
-inline void write_before_end() noexcept {
-  if (!the_recorder.is_on()) {
-    return;
-  }
-  the_recorder.turn(false);
-  record& of = the_record();
-  if (of.path.empty()) {
-    return;
-  }
-  std::error_code error;
-  write_story(of.path, of, error);
-  base::write_error(error ? "thrum: the trace cannot be written to " + of.path + ": " +
-                                error.message() + "\n"
-                          : "thrum: the trace is in " + of.path + "\n");
-}
-
-inline void note_of_user(event_kind kind, trace::literal name) noexcept {
-  if (!the_recorder.is_on()) {
-    return;
-  }
-  sched::section here;
-  sched::machine* const m = here.m();
-  if (m == nullptr) {
-    return;
-  }
-  note(*m, kind, name.view().size(), reinterpret_cast<std::uintptr_t>(name.view().data()));
-}
-
-}  // namespace trace_detail
-
-namespace trace {
-
-THRUM_OUT_OF_LINE void start(std::string path, std::size_t bytes) {
-  using namespace trace_detail;
-  if (the_recorder.is_on()) {
-    base::throw_usage("trace::start: the recorder is on already; call trace::stop first");
-  }
-  if (!path.empty()) {
-    throw_unless_written(thrum::blocking([&] { return write_file(path, ""); }));
-  }
-  if (!the_recorder.make(bytes)) {
-    base::throw_system(std::make_error_code(std::errc::not_enough_memory),
-                       "trace::start: no memory for the events");
-  }
-  write_at_trouble.set(&write_before_end);
-  record& of = the_record();
-  of.path = std::move(path);
-  read_both(of.scale.count_at_first, of.scale.ns_at_first);
-  the_recorder.turn(true);
-}
-
-THRUM_OUT_OF_LINE summary stop() {
-  using namespace trace_detail;
-  if (!the_recorder.is_on()) {
-    return {};
-  }
-  the_recorder.turn(false);
-  record& of = the_record();
-  return of.path.empty() ? summary() : write_blocking(of.path);
-}
-
-THRUM_OUT_OF_LINE summary snapshot(const std::string& path) {
-  using namespace trace_detail;
-  if (!the_recorder.is_on()) {
-    return {};
-  }
-  return write_blocking(path);
-}
-
-THRUM_OUT_OF_LINE bool is_on() noexcept { return trace_detail::the_recorder.is_on(); }
-
-THRUM_OUT_OF_LINE void mark(literal name) noexcept {
-  trace_detail::note_of_user(trace_detail::event_kind::marked, name);
-}
-
-THRUM_OUT_OF_LINE region::region(literal name) noexcept : name_(name) {
-  trace_detail::note_of_user(trace_detail::event_kind::region_began, name);
-}
-
-THRUM_OUT_OF_LINE region::~region() {
-  trace_detail::note_of_user(trace_detail::event_kind::region_ended, name_);
-}
-
-}  // namespace trace
-
-}}  // namespace thrum::THRUM_ABI
-
-#else
-
-namespace thrum { inline namespace THRUM_ABI { namespace trace {
-
-// NOLINTNEXTLINE(performance-unnecessary-value-param): the declaration is that of both builds
-inline void start(std::string, std::size_t) {
-  base::throw_usage(
-      "trace::start: the scheduler tells nothing in this build; compile every source file with "
-      "-DTHRUM_TRACE=1");
-}
-inline summary stop() { return {}; }
-inline summary snapshot(const std::string&) { return {}; }
-inline bool is_on() noexcept { return false; }
-inline void mark(literal) noexcept {}
-inline region::region(literal name) noexcept : name_(name) {}
-inline region::~region() {}
-
-}}}  // namespace thrum::THRUM_ABI::trace
-
-#endif
-#endif
-
 #endif
 
 // ---- thrum/detail/netpoll/ring_poller.hpp: bodies ----

@@ -9,6 +9,7 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -47,9 +48,8 @@ class durations {
 
  private:
   static std::size_t bucket_of(std::int64_t ns) noexcept {
-    const auto i =
-        static_cast<std::size_t>(ns > 0 ? std::bit_width(static_cast<std::uint64_t>(ns)) : 0);
-    return i < buckets ? i : buckets - 1;
+    const auto used = ns > 0 ? static_cast<std::uint64_t>(ns) : 0;
+    return std::min(static_cast<std::size_t>(64 - std::countl_zero(used)), buckets - 1);
   }
 
   figure<std::uint64_t> counts_[buckets];
