@@ -59,7 +59,8 @@ THRUM_OUT_OF_LINE base::owner<server::session> server::next(std::error_code& err
   while (!error) {
     {
       const std::lock_guard guard(mutex_);
-      // Without memory nothing is moved. NOLINTNEXTLINE(bugprone-use-after-move)
+      // Without memory nothing is moved.
+      // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
       base::owner<session> result(new (std::nothrow) session(*this, std::move(accepted)));
       if (result) {
         ++connections_;

@@ -53,7 +53,8 @@ class site {
       : shown_(shown),
         token_(std::move(token)),
         hosts_(std::move(hosts)),
-        server_(std::move(from), {.max_connections = 32, .on_error = [](std::exception_ptr) {}}) {
+        server_(std::move(from),
+                {.max_connections = 32, .on_error = [](const std::exception_ptr&) {}}) {
     serving_ = shown.spawn({.name = "debug::serve"}, [this, &shown] {
       std::error_code error;
       server_.serve(

@@ -233,7 +233,7 @@ THRUM_OUT_OF_LINE const std::string& symbolizer::describe(const void* address) {
 THRUM_OUT_OF_LINE bool symbolizer::memory::ask(const line_tool& tool, const ::Dl_info& about,
                                                const std::vector<const void*>& addresses,
                                                std::int64_t deadline) {
-  const std::string path = readable_path(about.dli_fname);
+  const std::string path = about.dli_fname != nullptr ? readable_path(about.dli_fname) : "";
   const code_image code(path.c_str());
   if (!code.has_lines()) {
     return true;
