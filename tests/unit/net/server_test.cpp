@@ -382,7 +382,7 @@ IN_RUNTIME("on_error gets what leaves a handler, but not its end by exit") {
   std::atomic<int> logic{0};
   std::atomic<int> system{0};
   std::atomic<int> others{0};
-  int turn = 0;
+  std::atomic<int> turn{0};  // their connections order the handlers, but through the kernel
   served here(
       [&](conn&) {
         switch (turn++) {
@@ -508,7 +508,7 @@ TEST_CASE("a runtime that stops ends its server and the handlers, wherever they 
       auto here = std::make_shared<server>(listener::listen(support::loopback()));
       auto endpoint = here->local();
       thrum::go([here, begun] {
-        int turn = 0;
+        std::atomic<int> turn{0};
         here->serve([&, begun](conn&, server::session& at) {
           const bool is_first = turn++ == 0;
           begun.send();
