@@ -25,6 +25,7 @@ limit() {  # limit SECONDS: the words that go in front of a command that may han
   command -v timeout >/dev/null || limited=(perl -e 'alarm shift; exec @ARGV' "$1")
 }
 
+at_once=$(($(processors) + 1))
 running=()
 passed=0 failed=0
 scratch=""
@@ -52,9 +53,9 @@ own_wine() {
 }
 
 # A suite leaves a processor idle half of the time, and none of its tests may depend on having the
-# machine to itself: one more run than processors.
-run_suite() {  # run_suite LABEL COMMAND...: begins a run when fewer than so many are under way
-  report_suites $(($(processors) + 1))
+# machine to itself: more runs than processors.
+run_suite() {  # run_suite LABEL COMMAND...: begins a run when fewer than `at_once` are under way
+  report_suites "$at_once"
   local log label=$1
   [ -n "$scratch" ] || scratch=$(mktemp -d)
   log=$(mktemp "$scratch/XXXXXX")

@@ -77,7 +77,7 @@ test_() {
     some_tests "$preset" "${names[@]}"
     return
   fi
-  need header:catch2 python3
+  need header:catch2 python3 python-venv
   : "${procs:=${target:+4}}"
   configure "$preset"
   grep -qx "THRUM_TEST_PART:STRING=$part" "build/$preset/CMakeCache.txt" ||
@@ -90,6 +90,8 @@ test_() {
       [ $what = quick ] || targets+=(thrum_program_tests thrum_tls_tests thrum_long_model)
     fi
   fi
+  # What compiles one changed file leaves a processor to them.
+  [ $what$part$target != quickall ] || run_suite "house rules" check --quick
   compile "$preset" "${targets[@]}"
   find_emulator "$preset"
   local limited=()
@@ -108,9 +110,9 @@ test_() {
   [ $failed = 0 ]
 }
 
-# Half of the time a suite waits: its odd tests beside its even ones, and both beside what computes.
+# Half of the time a suite waits: each fourth test in one run, and the four runs beside each other.
 quick_tests() {  # by test_
-  local bin=build/$preset/tests half lists count
+  local bin=build/$preset/tests quarter lists count at_once=$((2 * $(processors)))
   [ -n "$scratch" ] || scratch=$(mktemp -d)
   lists=$scratch/lists
   mkdir "$lists"
@@ -121,16 +123,15 @@ quick_tests() {  # by test_
   else
     run_suite "$preset, models" models_once
   fi
-  for half in 0 1; do
+  for quarter in 0 1 2 3; do
     # In such a file a comma ends a name, and a backslash begins an escape.
-    awk "NF && NR % 2 == $half" "$lists/all" | sed 's/[\\,]/\\&/g' >"$lists/$half"
-    count=$("$bin/thrum_tests" --input-file "$lists/$half" --list-test-names-only | awk NF | wc -l) || true
-    [ "$count" = "$(wc -l <"$lists/$half")" ] && [ "$count" != 0 ] ||
-      die "test: of $(wc -l <"$lists/$half") tests $bin/thrum_tests finds $count by name; --all runs it whole"
-    run_suite "$preset, half $((half + 1)) of the suite" \
-      "${limited[@]}" "$bin/thrum_tests" --input-file "$lists/$half"
+    awk "NF && NR % 4 == $quarter" "$lists/all" | sed 's/[\\,]/\\&/g' >"$lists/$quarter"
+    count=$("$bin/thrum_tests" --input-file "$lists/$quarter" --list-test-names-only | awk NF | wc -l) || true
+    [ "$count" = "$(wc -l <"$lists/$quarter")" ] && [ "$count" != 0 ] ||
+      die "test: of $(wc -l <"$lists/$quarter") tests $bin/thrum_tests finds $count by name; --all runs it whole"
+    run_suite "$preset, quarter $((quarter + 1)) of the suite" \
+      "${limited[@]}" "$bin/thrum_tests" --input-file "$lists/$quarter"
   done
-  run_suite "house rules" check --quick
 }
 
 models_once() {  # by quick_tests
