@@ -184,13 +184,12 @@ IN_RUNTIME("CondSignalStealing: a waiter that comes later does not take a notifi
     thrum::condition_variable changed;
     bool first_woken = false;
     bool go_on = false;
-    std::unique_lock main_lock(mutex);
     auto first = thrum::spawn([&] {
       std::unique_lock lock(mutex);
       changed.wait(lock);
       first_woken = true;
     });
-    main_lock.unlock();
+    // Only for the notification: nothing else holds the mutex.
     REQUIRE(are_waiting(1));
     auto later = thrum::spawn([&] {
       std::unique_lock lock(mutex);
@@ -201,9 +200,10 @@ IN_RUNTIME("CondSignalStealing: a waiter that comes later does not take a notifi
     changed.notify_one();
     first.join();
     CHECK(first_woken);
-    main_lock.lock();
-    go_on = true;
-    main_lock.unlock();
+    {
+      const std::lock_guard guard(mutex);
+      go_on = true;
+    }
     changed.notify_all();
     later.join();
   }
