@@ -79,6 +79,11 @@ struct options {
   /// Reports each goroutine that has kept its processor for so many time slices while others
   /// waited; 0: none.
   unsigned report_hogs = 0;
+  /// A goroutine that has waited or yielded continues on another thread, each time. So each run shows what
+  /// the program keeps across a wait though it belongs to a thread: the address of a thread_local, a lock.
+  /// A goroutine in a thread_lock stays on its thread, and so does one that a host runs. Such a switch
+  /// takes some 10 us. One processor gets a second thread.
+  bool migrate = false;
   /// run(): the main goroutine, and what is started on_host, run on the thread that calls run(), as
   /// windows and graphics want it; that thread runs no others.
   bool main_thread = false;
@@ -113,9 +118,9 @@ struct options {
   /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and
   /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
   /// asyncpreemptoff (0 or 1), crash (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
-  /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process
-  /// and has no option). In programs compiled with THRUM_TRACE=1 also trace (a file), flight (a file) and late
-  /// (milliseconds), which have no option either. Every
+  /// (microseconds), migrate (0 or 1) and lines (0 or 1: whether reports name files and lines, which holds
+  /// for the process and has no option). In programs compiled with THRUM_TRACE=1 also trace (a file), flight
+  /// (a file) and late (milliseconds), which have no option either. Every
   /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
   /// not understood is ignored, and said on standard error once.
   static options from_environment();
@@ -201,6 +206,7 @@ inline constexpr debug_key debug_keys[] = {
      [](options& to, unsigned value) { to.report_hogs = value; }},
     {"timerslack", "microseconds",
      [](options& to, unsigned value) { to.timer_slack = std::chrono::microseconds(value); }},
+    {"migrate", "0 or 1", [](options& to, unsigned value) { to.migrate = value != 0; }},
     {"lines", "0 or 1", [](options&, unsigned value) { os::wants_source_lines.set(value != 0); }},
     {"asyncpreemptoff", "0 or 1",
      [](options& to, unsigned value) {

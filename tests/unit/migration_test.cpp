@@ -22,7 +22,100 @@ thread_local long thread_of_this_variable = 0;
   return thread_of_this_variable == support::os_thread();
 }
 
+[[gnu::noinline]] const long* address_in_this_thread() {
+  asm volatile("" ::: "memory");
+  return &thread_of_this_variable;
+}
+
+/// Whether the address of a thread_local is, behind a wait, the one that it was before.
+template <class Wait>
+bool address_stays(Wait wait) {
+  const long* const cached = address_in_this_thread();
+  wait();
+  return cached == address_in_this_thread();
+}
+
+/// Waits of each kind that ended on the thread where they had begun.
+int count_waits_without_migration(thrum::options options, int rounds) {
+  options.migrate = true;
+  return thrum::run(options, [rounds] {
+    int stayed = 0;
+    thrum::chan<int> there(0);
+    thrum::chan<int> back(0);
+    auto partner = thrum::spawn([there, back] {
+      for (const int i : there) {
+        back.send(i);
+      }
+    });
+    for (int i = 0; i != rounds; ++i) {
+      stayed += address_stays([] { thrum::this_goroutine::yield(); });
+      stayed += address_stays([] { thrum::sleep_for(std::chrono::microseconds(1)); });
+      stayed += address_stays([&] {
+        there.send(i);
+        back.recv();
+      });
+      thrum::latch begun(1);
+      auto child = thrum::spawn([&begun] { begun.wait(); });
+      stayed += address_stays([&] {
+        begun.count_down();
+        child.join();
+      });
+    }
+    there.close();
+    partner.join();
+    return stayed;
+  });
+}
+
 }  // namespace
+
+TEST_CASE("with options::migrate each wait ends on another thread, with any number of processors") {
+  constexpr int rounds = 50;
+  for (const unsigned procs : {1U, 2U, 4U}) {
+    thrum::options options;
+    options.procs = procs;
+    INFO("processors " << procs);
+    CHECK(count_waits_without_migration(options, rounds) == 0);
+  }
+}
+
+TEST_CASE("with options::migrate and one thread goroutines wait as they do without") {
+  thrum::options options;
+  options.procs = 1;
+  options.max_threads = 1;
+  CHECK(count_waits_without_migration(options, 50) == 4 * 50);
+}
+
+TEST_CASE("with options::migrate a goroutine in a thread_lock stays on its thread") {
+  thrum::options options;
+  options.procs = 2;
+  options.migrate = true;
+  thrum::run(options, [] {
+    for (int i = 0; i != 20; ++i) {
+      const thrum::thread_lock here;
+      CHECK(address_stays([] { thrum::this_goroutine::yield(); }));
+      CHECK(address_stays([] { thrum::sleep_for(std::chrono::microseconds(1)); }));
+    }
+  });
+}
+
+TEST_CASE("with options::migrate background goroutines migrate, too") {
+  thrum::options options;
+  options.procs = 2;
+  options.migrate = true;
+  const int stayed = thrum::run(options, [] {
+    auto other = thrum::spawn({.priority = thrum::priority::background}, [] {
+      int n = 0;
+      for (int i = 0; i != 50; ++i) {
+        n += address_stays([] { thrum::this_goroutine::yield(); });
+        n += address_stays([] { thrum::sleep_for(std::chrono::microseconds(1)); });
+      }
+      return n;
+    });
+    return other.join();
+  });
+  CHECK(stayed == 0);
+}
 
 IN_RUNTIME("goroutines do migrate, with any number of processors") {
   const support::crowd crowd;

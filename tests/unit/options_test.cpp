@@ -99,11 +99,17 @@ TEST_CASE("THRUM_DEBUG=timerslack sets the slack of timers in microseconds") {
   CHECK(thrum::options::from_environment().timer_slack == std::chrono::microseconds(7));
 }
 
+TEST_CASE("THRUM_DEBUG=migrate=1 sets options::migrate") {
+  const scoped_environment debug("THRUM_DEBUG", "migrate=1");
+  CHECK(thrum::options::from_environment().migrate);
+}
+
 TEST_CASE("without an environment the options are the defaults") {
   const scoped_environment debug("THRUM_DEBUG", nullptr);
   const scoped_environment procs("THRUM_MAXPROCS", nullptr);
   const auto o = thrum::options::from_environment();
   REQUIRE(o.procs == 0);
   REQUIRE(o.schedtrace.count() == 0);
+  REQUIRE_FALSE(o.migrate);
   REQUIRE(o.preempt == thrum::preemption::async);
 }

@@ -197,6 +197,9 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   std::int64_t ready_at = 0;  // since when it can run
   bool is_polled = false;     // the poller has found it
 
+  // -- as `bound`; if scheduler_config::migrates --
+  std::uint32_t last_m = 0;  // the number of the M that ran it last, plus one
+
   thrum::priority priority() const noexcept {
     return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;
   }

@@ -54,6 +54,9 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
       // [p.attention <>] acq_rel: takes the request back; the holder has not yet seen it if it is
       // set.
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
+      if (config_.migrates) {
+        p.attention.fetch_or(attention_migrate, acq_rel);  // [p.attention <>] acq_rel: likewise
+      }
       if (p.status.get() == p_status::dead) {
         p.status.set(p_status::idle);
         trace_detail::idle_began(*this, p);

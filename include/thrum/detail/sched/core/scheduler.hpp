@@ -63,6 +63,7 @@ struct scheduler_config {
   std::int64_t thread_idle_ns = default_thread_idle_ns.get();
   bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
   bool interrupts = true;  // ... and from those that compute, by a signal
+  bool migrates = false;   // each goroutine to another thread whenever it leaves its own
   /// Called on each M's thread as its first and its last act.
   void (*thread_started)(void* user, unsigned m) = nullptr;
   void (*thread_stopping)(void* user, unsigned m) = nullptr;

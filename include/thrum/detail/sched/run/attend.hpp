@@ -38,7 +38,7 @@ inline goroutine* take_background_share(machine& m) noexcept {
 /// Does what was asked of the P, on g0. False: the P is gone. m.pending may be set: it comes next.
 THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention <] acquire: what the asking thread had done before.
-  const std::uint32_t asked = m.p->attention.fetch_and(attention_host, acquire);
+  const std::uint32_t asked = m.p->attention.fetch_and(attention_host | attention_migrate, acquire);
   wait_while_frozen(m);
   if ((asked & attention_retire) != 0) {
     m.scheduler->retire_p(m);

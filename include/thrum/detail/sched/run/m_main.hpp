@@ -47,7 +47,11 @@ inline void* m_main(void* argument) noexcept {
   trace_detail::happens(m, trace_detail::event_kind::thread_began);
   goroutine* const first = first_goroutine(m);
   scheduler.creator.lower_own_priority();
-  run_goroutines(m, first);
+  if (config.migrates) {
+    run_goroutines_in_turns(m, first);
+  } else {
+    run_goroutines(m, first);
+  }
   trace_detail::happens(m, trace_detail::event_kind::thread_ended);
   if (config.thread_stopping != nullptr) {
     config.thread_stopping(config.user, m.id);
