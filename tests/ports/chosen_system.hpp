@@ -43,7 +43,7 @@ struct chosen_system : chosen_io, chosen_threads {
   THRUM_OFFERS(fault, install_fault_observer)
   THRUM_OFFERS_TYPE(fault, fault)
   THRUM_OFFERS_TYPE(fault, fault_kinds)
-  static const auto& fault_machine(const fault& what) noexcept { return os::fault_machine(what); }
+  static decltype(auto) fault_machine(const fault& what) noexcept { return os::fault_machine(what); }
 
   THRUM_OFFERS_TYPE(symbol, symbolizer)
   THRUM_OFFERS(symbol, describe_address)

@@ -40,7 +40,9 @@ enum class fault_kinds : std::uint8_t {
 void install_fault_observer(fault_observer observer, fault_kinds kinds) noexcept;
 
 /// The registers of what has faulted.
-inline const auto& fault_machine(const fault& what) noexcept { return machine_state(what.context); }
+inline decltype(auto) fault_machine(const fault& what) noexcept {
+  return machine_state(what.context);
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
 
