@@ -20,7 +20,6 @@
 
 #if THRUM_OS_WINDOWS
 #include <thrum/detail/os/handle.hpp>               // IWYU pragma: export
-#include <thrum/detail/os/windows/child_watch.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/descriptor.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/windows/directory.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/windows/file.hpp>         // IWYU pragma: export
@@ -32,7 +31,6 @@
 #include <thrum/detail/os/windows/result.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/windows/socket.hpp>       // IWYU pragma: export
 #elif THRUM_OS_MACOS
-#include <thrum/detail/os/bsd/child_watch.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/bsd/file_watch.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/bsd/process.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/bsd/send_file.hpp>       // IWYU pragma: export
@@ -41,7 +39,6 @@
 #include <thrum/detail/os/posix/no_splice.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>      // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/bsd/child_watch.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/bsd/file_watch.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/bsd/process.hpp>          // IWYU pragma: export
 #include <thrum/detail/os/bsd/send_file.hpp>        // IWYU pragma: export
@@ -50,18 +47,16 @@
 #include <thrum/detail/os/posix/plain_write.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
-#include <thrum/detail/os/posix/absent.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/posix/new_handles.hpp>    // IWYU pragma: export
-#include <thrum/detail/os/posix/no_splice.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/posix/plain_process.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/plain_write.hpp>    // IWYU pragma: export
-#include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/posix/absent.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/posix/new_handles.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/no_splice.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/plain_write.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/transfer.hpp>     // IWYU pragma: export
 #elif THRUM_OS_LINUX
-#include <thrum/detail/os/linux/child_watch.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/linux/file_watch.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/linux/pipe.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/linux/process.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/linux/socket.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/linux/file_watch.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/linux/pipe.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/linux/process.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/linux/socket.hpp>      // IWYU pragma: export
 #endif
 
 #endif  // THRUM_DETAIL_OS_IO_PARTS_HPP
