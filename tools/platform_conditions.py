@@ -10,7 +10,7 @@ import re
 CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum/detail/os/os.hpp", "thrum/detail/os/parts.hpp",
             "thrum/detail/os/handle.hpp", "thrum/detail/os/socket_types.hpp", "thrum/detail/os/memory_parts.hpp",
             "thrum/detail/os/posix/thread_ref.hpp", "thrum/detail/os/posix/symbol.hpp", "thrum/detail/os/clock.hpp",
-            "thrum/detail/os/memory.hpp", "thrum/detail/os/bsd/machine_state.hpp", "thrum/detail/os/bsd/processors.hpp",
+            "thrum/detail/os/memory.hpp", "thrum/detail/os/posix/machine_state.hpp", "thrum/detail/os/bsd/processors.hpp",
             "thrum/detail/os/bsd/send_file.hpp", "thrum/detail/os/parts.hpp", "thrum/detail/base/stderr.hpp",
             "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp", "thrum/detail/os/cpu_timer.hpp",
             "thrum/detail/netpoll/netpoll.hpp",

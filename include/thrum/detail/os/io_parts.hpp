@@ -31,25 +31,22 @@
 #include <thrum/detail/os/windows/result.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/windows/socket.hpp>       // IWYU pragma: export
 #elif THRUM_OS_MACOS
-#include <thrum/detail/os/bsd/file_watch.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/bsd/process.hpp>         // IWYU pragma: export
 #include <thrum/detail/os/bsd/send_file.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/bsd/vnode_watch.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/darwin/plain_write.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/new_handles.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/posix/no_splice.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>      // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/bsd/file_watch.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/bsd/process.hpp>          // IWYU pragma: export
 #include <thrum/detail/os/bsd/send_file.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/bsd/vnode_watch.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/freebsd/new_handles.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/no_splice.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/posix/plain_write.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
 #include <thrum/detail/os/posix/absent.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/new_handles.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/no_splice.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/plain_write.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>     // IWYU pragma: export
 #elif THRUM_OS_LINUX
@@ -58,5 +55,24 @@
 #include <thrum/detail/os/linux/process.hpp>     // IWYU pragma: export
 #include <thrum/detail/os/linux/socket.hpp>      // IWYU pragma: export
 #endif
+
+// Changes of files: as os/bsd/vnode_watch.hpp has them.
+#if THRUM_OS_BSD
+
+#include <thrum/detail/os/answers.hpp>
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using file_watch = vnode_watch;
+
+inline const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept {
+  return vnode_watch::take_change(at, change);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
 
 #endif  // THRUM_DETAIL_OS_IO_PARTS_HPP

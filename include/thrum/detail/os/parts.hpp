@@ -14,16 +14,9 @@
 #include <thrum/detail/os/thread_parts.hpp>     // IWYU pragma: export
 
 #if THRUM_OS_POSIX
-#include <thrum/detail/os/posix/backtrace.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/exit.hpp>       // IWYU pragma: export
-#endif
-
-#if THRUM_OS_LINUX
-#include <thrum/detail/os/linux/machine_state.hpp>  // IWYU pragma: export
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/bsd/machine_state.hpp>  // IWYU pragma: export
-#elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/bsd/machine_state.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/backtrace.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/exit.hpp>           // IWYU pragma: export
+#include <thrum/detail/os/posix/machine_state.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/detail/os/windows/backtrace.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/exit.hpp>       // IWYU pragma: export

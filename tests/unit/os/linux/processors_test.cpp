@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 //
 // How many processors there are: this machine, and machines that are only texts.
-#include <thrum/detail/os/linux/cgroup.hpp>
 #include <thrum/detail/os/linux/processors.hpp>
 
 #include <cstring>

@@ -2,7 +2,18 @@
 // SPDX-License-Identifier: MIT
 //
 // How many processors the program may use on Linux: the affinity mask, then the quota of its
-// control groups, which cgroup.hpp reads.
+// control groups.
+//
+// A container limits its programs by a quota of CPU time a period, not by a mask; a program that
+// runs a thread on each of 64 processors under a quota of 2 is stopped for most of every period.
+// The quota stands in files of the control groups the process is in, at every level up to the root,
+// and the smallest counts:
+//   /proc/self/cgroup      lines "id:controllers:path"; id 0 and no controllers is version 2
+//   /proc/self/mountinfo   where each hierarchy is mounted, and which part of it is seen there
+//   version 2              <dir>/cpu.max: "max 100000" or "150000 100000"
+//   version 1              <dir>/cpu.cfs_quota_us (-1: none) and <dir>/cpu.cfs_period_us
+// The parser takes texts and a reader of files, so that tests can feed it machines that are not
+// here.
 #ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
 #define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
 
@@ -10,7 +21,156 @@
 
 #if THRUM_OS_LINUX
 
+#include <thrum/detail/base/message.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using file_path = base::message<4096>;
+
+/// Cuts off and returns what stands before the first `separator`, or everything.
+constexpr std::string_view take_field(std::string_view& text, char separator) noexcept {
+  const std::size_t end = text.find(separator);
+  const std::string_view field = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  return field;
+}
+
+/// True when `word` is an item of the comma-separated `list`.
+constexpr bool list_has(std::string_view list, std::string_view word) noexcept {
+  while (!list.empty()) {
+    if (take_field(list, ',') == word) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The number a text begins with; -1 when it begins with none, or with a negative one.
+constexpr std::int64_t leading_number(std::string_view text) noexcept {
+  std::int64_t value = -1;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || value > INT64_MAX / 10 - 10) {
+      break;
+    }
+    value = (value < 0 ? 0 : value * 10) + (c - '0');
+  }
+  return value;
+}
+
+/// Processors that a quota amounts to, rounded up; 0 when there is no quota.
+constexpr unsigned quota_processors(std::int64_t quota, std::int64_t period) noexcept {
+  if (quota <= 0 || period <= 0) {
+    return 0;
+  }
+  const std::int64_t whole = quota / period + (quota % period != 0);
+  return whole > INT32_MAX ? 0 : static_cast<unsigned>(whole);
+}
+
+/// The smaller of two limits of which 0 means none.
+constexpr unsigned tighter_limit(unsigned a, unsigned b) noexcept {
+  return a == 0 ? b : b == 0 || a < b ? a : b;
+}
+
+/// The limit that the files of one directory state; 0 for none.
+/// read_file(path, buffer, size) returns the number of bytes read, or a negative number.
+template <class ReadFile>
+unsigned directory_quota(std::string_view directory, bool version_2, ReadFile& read_file) noexcept {
+  const auto read = [&](std::string_view name, char(&buffer)[128]) -> std::string_view {
+    file_path path(directory);
+    path.append("/").append(name);
+    const std::ptrdiff_t length = read_file(path.view(), buffer, sizeof buffer);
+    return {buffer, length < 0 ? 0 : static_cast<std::size_t>(length)};
+  };
+  char first[128];
+  char second[128];
+  if (version_2) {
+    std::string_view text = read("cpu.max", first);
+    const std::int64_t quota = leading_number(take_field(text, ' '));
+    return quota_processors(quota, leading_number(text));
+  }
+  return quota_processors(leading_number(read("cpu.cfs_quota_us", first)),
+                          leading_number(read("cpu.cfs_period_us", second)));
+}
+
+/// The tightest limit between the group `path` and what is mounted at `mount_point`, whose own
+/// place in the hierarchy is `root`; 0 for none.
+template <class ReadFile>
+unsigned hierarchy_quota(std::string_view mount_point, std::string_view root, std::string_view path,
+                         bool version_2, ReadFile& read_file) noexcept {
+  if (root.size() > 1 && path.starts_with(root) &&
+      (path.size() == root.size() || path[root.size()] == '/')) {
+    path.remove_prefix(root.size());
+  } else if (root.size() > 1) {
+    path = {};  // the group is not below the part that is mounted: ask that part only
+  }
+  if (mount_point == "/") {
+    mount_point = {};
+  }
+  unsigned limit = 0;
+  for (;;) {
+    while (path.ends_with('/')) {
+      path.remove_suffix(1);
+    }
+    file_path directory(mount_point);
+    directory.append(path);
+    limit = tighter_limit(limit, directory_quota(directory.view(), version_2, read_file));
+    if (path.empty()) {
+      return limit;
+    }
+    path = path.substr(0, path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/'));
+  }
+}
+
+/// The group of the process in one hierarchy, from the text of /proc/self/cgroup; empty when it has
+/// none.
+constexpr std::string_view group_path(std::string_view self_cgroup, bool version_2) noexcept {
+  while (!self_cgroup.empty()) {
+    std::string_view line = take_field(self_cgroup, '\n');
+    const std::string_view id = take_field(line, ':');
+    const std::string_view controllers = take_field(line, ':');
+    if (version_2 ? id == "0" && controllers.empty() : list_has(controllers, "cpu")) {
+      return line;
+    }
+  }
+  return {};
+}
+
+/// Processors that the control groups of a process allow, rounded up, from the texts of its cgroup
+/// and mountinfo files; 0 when they set no limit. read_file as for directory_quota.
+template <class ReadFile>
+unsigned cgroup_quota(std::string_view self_cgroup, std::string_view mountinfo,
+                      ReadFile&& read_file) noexcept {
+  unsigned limit = 0;
+  while (!mountinfo.empty()) {
+    std::string_view line = take_field(mountinfo, '\n');
+    for (int skipped = 0; skipped < 3; ++skipped) {  // mount id, parent id, device
+      take_field(line, ' ');
+    }
+    const std::string_view root = take_field(line, ' ');
+    const std::string_view mount_point = take_field(line, ' ');
+    const std::size_t options_end = line.find(" - ");
+    if (options_end == std::string_view::npos) {
+      continue;
+    }
+    line.remove_prefix(options_end + 3);
+    const std::string_view type = take_field(line, ' ');
+    take_field(line, ' ');  // source
+    const bool version_2 = type == "cgroup2";
+    if (!version_2 && !(type == "cgroup" && list_has(line, "cpu"))) {
+      continue;
+    }
+    const std::string_view path = group_path(self_cgroup, version_2);
+    if (!path.empty()) {
+      limit = tighter_limit(limit, hierarchy_quota(mount_point, root, path, version_2, read_file));
+    }
+  }
+  return limit;
+}
+
 
 /// Processors in the affinity mask of the calling thread, at least 1.
 unsigned affinity_processors() noexcept;
@@ -23,12 +183,9 @@ unsigned available_processors() noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/linux/cgroup.hpp>
 #include <thrum/detail/os/linux/memory.hpp>
 
 #include <bit>
-#include <cstddef>
-#include <string_view>
 
 #include <fcntl.h>
 #include <sys/syscall.h>
