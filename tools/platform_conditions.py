@@ -13,6 +13,9 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
             "thrum/detail/os/memory.hpp", "thrum/detail/os/posix/machine_state.hpp", "thrum/detail/os/bsd/processors.hpp",
             "thrum/detail/os/bsd/send_file.hpp", "thrum/detail/os/parts.hpp", "thrum/detail/base/stderr.hpp",
             "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp", "thrum/detail/os/cpu_timer.hpp",
+            "thrum/detail/os/fence.hpp", "thrum/detail/os/thread_event.hpp", "thrum/detail/os/posix/code_image.hpp",
+            "thrum/detail/os/posix/loaded_code.hpp", "thrum/detail/os/posix/new_handles.hpp",
+            "thrum/detail/os/posix/plain_write.hpp",
             "thrum/detail/netpoll/netpoll.hpp",
             # They replace the C library's calls, in a program that asks for it.
             "thrum/interpose.hpp", "thrum/detail/interpose/ask.hpp", "thrum/detail/interpose/several.hpp",

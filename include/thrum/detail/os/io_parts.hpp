@@ -30,20 +30,13 @@
 #include <thrum/detail/os/windows/remove_tree.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/result.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/windows/socket.hpp>       // IWYU pragma: export
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/bsd/process.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/bsd/send_file.hpp>       // IWYU pragma: export
-#include <thrum/detail/os/bsd/vnode_watch.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/darwin/plain_write.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/new_handles.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/posix/transfer.hpp>      // IWYU pragma: export
-#elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/bsd/process.hpp>          // IWYU pragma: export
-#include <thrum/detail/os/bsd/send_file.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/bsd/vnode_watch.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/freebsd/new_handles.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/plain_write.hpp>    // IWYU pragma: export
-#include <thrum/detail/os/posix/transfer.hpp>       // IWYU pragma: export
+#elif THRUM_OS_BSD
+#include <thrum/detail/os/bsd/process.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/bsd/send_file.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/bsd/vnode_watch.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/posix/new_handles.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/plain_write.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/transfer.hpp>     // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
 #include <thrum/detail/os/posix/absent.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/new_handles.hpp>  // IWYU pragma: export

@@ -9,6 +9,7 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/answers.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/clock.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/fence.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/note.hpp>     // IWYU pragma: export
 
 #if THRUM_OS_POSIX
@@ -17,16 +18,13 @@
 #endif
 
 #if THRUM_OS_WINDOWS
-#include <thrum/detail/os/windows/fence.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/windows/preempt_signal.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/thread.hpp>          // IWYU pragma: export
 #include <thrum/detail/os/windows/thread_ref.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/windows/thread_word.hpp>     // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
-#include <thrum/detail/os/posix/fence.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/thread_ref.hpp>  // IWYU pragma: export
 #elif THRUM_OS_LINUX
-#include <thrum/detail/os/linux/fence.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/linux/futex.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/linux/thread.hpp>  // IWYU pragma: export
 #endif

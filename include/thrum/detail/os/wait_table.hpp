@@ -46,12 +46,7 @@ void forget_sleepers() noexcept;
 #include <thrum/detail/os/clock.hpp>
 #include <thrum/detail/os/memory_parts.hpp>
 #include <thrum/detail/os/note.hpp>
-
-#if THRUM_OS_WINDOWS
-#include <thrum/detail/os/windows/thread_event.hpp>  // IWYU pragma: export
-#else
-#include <thrum/detail/os/posix/thread_event.hpp>  // IWYU pragma: export
-#endif
+#include <thrum/detail/os/thread_event.hpp>  // IWYU pragma: export
 
 #include <atomic>
 #include <cstddef>

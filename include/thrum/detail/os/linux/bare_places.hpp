@@ -85,10 +85,10 @@ class bare_places {
 #if THRUM_BODIES
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/os/clock.hpp>
-#include <thrum/detail/os/elf/code_image.hpp>
-#include <thrum/detail/os/linux/loaded_code.hpp>
 #include <thrum/detail/os/linux/memory.hpp>
 #include <thrum/detail/os/linux/source_lines.hpp>
+#include <thrum/detail/os/posix/code_image.hpp>
+#include <thrum/detail/os/posix/loaded_code.hpp>
 #include <thrum/detail/os/posix/symbol.hpp>
 
 #include <iterator>

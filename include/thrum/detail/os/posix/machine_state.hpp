@@ -115,7 +115,6 @@ inline auto machine_state(const void* context) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-
 /// The registers of what a signal has interrupted, as the system keeps them, in what the handler
 /// was given.
 inline const auto& machine_state(const void* context) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Making sockets and pipes where that takes one call for each property: that they do not block, that
+// Making sockets and pipes where nothing but POSIX is there: FreeBSD makes them by one call so that they do not
+// block and exec closes them. Elsewhere that takes one call for each property: that they do not block, that
 // exec closes them, that writing raises no signal.
 //
 // Between the calls a fork of another thread would inherit what exec does not close yet. Children
@@ -11,16 +12,13 @@
 
 #include <thrum/detail/base/config.hpp>
 
-#if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+#if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export: open_pipe
 #include <thrum/detail/os/posix/result.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Makes it as all handles of ours are, and closes it if that fails: itself, or an error below zero.
-io_result made_ours(io_result fresh) noexcept;
 
 io_result open_socket(int domain, int type, int protocol) noexcept;
 
@@ -39,6 +37,28 @@ io_result accept(handle fd) noexcept;
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
+#if THRUM_OS_FREEBSD
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket(int domain, int type,
+                                                       int protocol) noexcept {
+  return result_of(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket_pair(int type, handle (&fds)[2]) noexcept {
+  return result_of(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result accept(handle fd) noexcept {
+  return result_of(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
+  return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
+}
+
+#else
+
+/// Makes it as all handles of ours are, and closes it if that fails: itself, or an error below zero.
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result made_ours(io_result fresh) noexcept {
   if (fresh < 0) {
     return fresh;
@@ -95,8 +115,10 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept 
   return made_ours(result_of(::pipe(fds)), fds);
 }
 
+#endif
+
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-#endif  // THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+#endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 #endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP

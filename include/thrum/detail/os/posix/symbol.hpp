@@ -13,22 +13,12 @@
 
 #if THRUM_OS_POSIX
 
-#if THRUM_OS_LINUX
-#include <thrum/detail/os/elf/code_image.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/linux/loaded_code.hpp>  // IWYU pragma: export
-#if THRUM_OS_ANDROID
+#include <thrum/detail/os/posix/code_image.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/loaded_code.hpp>  // IWYU pragma: export
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
 #include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
 #else
 #include <thrum/detail/os/linux/source_lines.hpp>  // IWYU pragma: export
-#endif
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/darwin/code_image.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
-#elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/bsd/loaded_code.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/elf/code_image.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
 #endif
 
 #include <string>

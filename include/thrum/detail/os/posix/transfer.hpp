@@ -47,6 +47,19 @@ io_result send_to(handle fd, const void* from, std::size_t n, const ::sockaddr* 
 io_result send_messages(handle fd, message* first, unsigned n) noexcept;
 io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 
+// Moving bytes between descriptors without copying them, where no call does that.
+
+/// Whether the system has it.
+inline constexpr bool has_splice = false;
+
+inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+
+/// Whether that is refused for such descriptors.
+constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
+
+inline void widen_pipe(handle, std::size_t) noexcept {}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
@@ -120,30 +133,4 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* 
 #endif
 
 #endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
-
-#if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-
-#include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/posix/result.hpp>
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-// Moving bytes between descriptors without copying them, where no call does that.
-
-/// Whether the system has it.
-inline constexpr bool has_splice = false;
-
-inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-
-/// Whether that is refused for such descriptors.
-constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
-
-inline void widen_pipe(handle, std::size_t) noexcept {}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 #endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP

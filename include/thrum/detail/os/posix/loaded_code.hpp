@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Which file of code holds an address, and where that file is, on Linux.
-#ifndef THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+// Which file of code holds an address, and where that file is.
+#ifndef THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
 
 #include <thrum/detail/base/config.hpp>
 
@@ -63,4 +63,26 @@ inline std::string readable_path(const char* name) {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+
+#if THRUM_OS_BSD
+
+#include <string>
+
+#include <dlfcn.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// The loaders of these systems know a file by an absolute path.
+
+/// What dladdr says. No malloc.
+THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
+  info = {};
+  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
+}
+
+inline std::string readable_path(const char* name) { return name; }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP

@@ -5,8 +5,8 @@
 //
 // dladdr knows only the names that a program exports, which for most programs is none. The names of
 // all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
 
 #include <thrum/detail/base/config.hpp>
 
@@ -129,4 +129,29 @@ class code_image {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+
+#if THRUM_OS_MACOS
+
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// On macOS reports read no file: dladdr reads the whole symbol table of an image, those names as well
+// that it does not export.
+
+class code_image {
+ public:
+  explicit code_image(const char*) noexcept {}
+
+  /// Empty: the loader would have known it.
+  static std::string_view function_at(std::uintptr_t) noexcept { return {}; }
+  /// Lines stand in a file of their own, which only the system's tools read.
+  static bool has_lines() noexcept { return false; }
+  static std::uintptr_t first_address() noexcept { return 0; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
