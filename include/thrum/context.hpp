@@ -7,7 +7,6 @@
 
 #include <thrum/chan.hpp>
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/context/function.hpp>
 #include <thrum/detail/context/node.hpp>
 #include <thrum/detail/start/deadline.hpp>
 #include <thrum/detail/start/stoppable.hpp>  // IWYU pragma: export

@@ -13,7 +13,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
-#include <thrum/detail/base/intrusive_ring.hpp>
+#include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sync/destroyed_waiters.hpp>
 #include <thrum/detail/sync/wait_list.hpp>

@@ -19,7 +19,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
-#include <thrum/detail/base/intrusive_ring.hpp>
+#include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/run/goroutine_exit.hpp>
 #include <thrum/detail/start/deadline.hpp>

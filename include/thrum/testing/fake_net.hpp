@@ -47,7 +47,7 @@
 #define THRUM_TESTING_FAKE_NET_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/testing/fake_link.hpp>
+#include <thrum/detail/testing/fake_world.hpp>
 #include <thrum/go.hpp>
 
 #include <cstdint>
@@ -151,7 +151,6 @@ class fake_net {
 #include <thrum/detail/net/network.hpp>
 #include <thrum/detail/testing/fake_datagrams.hpp>
 #include <thrum/detail/testing/fake_dial.hpp>
-#include <thrum/detail/testing/fake_world.hpp>
 #include <thrum/testing/bubble.hpp>
 
 #include <algorithm>

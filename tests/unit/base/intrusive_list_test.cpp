@@ -4,7 +4,6 @@
 // The intrusive containers: the doubly linked list, the queue and the ring.
 #include <thrum/detail/base/intrusive_list.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
-#include <thrum/detail/base/intrusive_ring.hpp>
 #include <thrum/detail/base/random.hpp>
 
 #include "support/catch.hpp"

@@ -8,7 +8,6 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/context/function.hpp>
 #include <thrum/detail/context/node.hpp>
 #include <thrum/detail/start/stoppable.hpp>
 #include <thrum/this_goroutine.hpp>

@@ -7,7 +7,6 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
-#include <thrum/detail/context/function.hpp>
 #include <thrum/detail/context/node.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/life/registry.hpp>

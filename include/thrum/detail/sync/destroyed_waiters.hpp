@@ -12,7 +12,6 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_list.hpp>
-#include <thrum/detail/base/intrusive_ring.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/run/wait_point.hpp>
 #include <thrum/detail/sched/run/wake_list.hpp>
