@@ -5,7 +5,7 @@
 //
 // Whatever blocks brings errno along to the thread on which the goroutine goes on. That is not
 // enough where a function looks at errno on both sides of such a call, as any loop does: the C
-// library's errno is an address that the compiler asks for once and keeps (os/error_number.hpp),
+// library's errno is an address that the compiler asks for once and keeps (os/thread_state.hpp),
 // and then it reads the errno of the old thread, where another goroutine runs by now. So behind
 // this header errno asks each time. It stays what the standard says it is: a macro for an int that
 // can be assigned to.
@@ -15,7 +15,7 @@
 #ifndef THRUM_ERRNO_HPP
 #define THRUM_ERRNO_HPP
 
-#include <thrum/detail/os/error_number.hpp>  // IWYU pragma: keep: in the macro
+#include <thrum/detail/os/thread_state.hpp>  // IWYU pragma: keep: in the macro
 
 #include <cerrno>
 

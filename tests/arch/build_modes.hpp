@@ -9,7 +9,7 @@
 #define THRUM_TESTS_ARCH_BUILD_MODES_HPP
 
 #include <thrum/detail/arch/arch.hpp>
-#include <thrum/detail/os/exception_state.hpp>
+#include <thrum/detail/os/thread_state.hpp>
 
 #include <cstdint>
 

@@ -4,9 +4,9 @@
 // What a system's layer has for threads, without the rest of the library: one is started, named, seen,
 // interrupted where it computes and where it sleeps, and joined; notes, fences and memory are used.
 // Exits with 0 if all of it did what tests/ports/system_contract.hpp says.
+#include <thrum/detail/os/exit.hpp>
 #include <thrum/detail/os/memory_parts.hpp>
 #include <thrum/detail/os/posix/caught_signals.hpp>
-#include <thrum/detail/os/posix/exit.hpp>
 #include <thrum/detail/os/posix/fault.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
 

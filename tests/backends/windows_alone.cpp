@@ -9,7 +9,7 @@
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/stderr.hpp>
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/windows/processors.hpp>
+#include <thrum/detail/os/processors.hpp>
 #include <thrum/detail/os/windows/uninterrupted.hpp>
 
 #include <atomic>

@@ -10,11 +10,10 @@
 #include "system_contract.hpp"
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/os/error_number.hpp>
-#include <thrum/detail/os/exception_state.hpp>
 #include <thrum/detail/os/memory_parts.hpp>
 #include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
+#include <thrum/detail/os/thread_state.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

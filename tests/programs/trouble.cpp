@@ -107,7 +107,7 @@ int fault_elsewhere() {
 std::vector<std::string> used_until_the_end;
 
 /// The same, but made after the runtime. Where a C library destroys no thread-local objects for exit(), it is
-/// destroyed before goroutines stand still (os/posix/exit.hpp), so they have none there.
+/// destroyed before goroutines stand still (os/exit.hpp), so they have none there.
 std::size_t use_what_was_made_later([[maybe_unused]] std::size_t i) {
 #if defined(__GLIBC__)
   static std::vector<std::string> made_later(1000, std::string(50, 'y'));

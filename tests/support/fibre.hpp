@@ -14,7 +14,7 @@
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
-#include <thrum/detail/os/exception_state.hpp>
+#include <thrum/detail/os/thread_state.hpp>
 
 namespace support {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The per-thread record of exceptions and its exchange at a switch.
-#include <thrum/detail/os/exception_state.hpp>
+#include <thrum/detail/os/thread_state.hpp>
 
 #include <exception>
 #include <stdexcept>

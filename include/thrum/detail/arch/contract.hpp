@@ -37,7 +37,7 @@
 //   Not kept   caller-saved registers (the compiler saved what it needs), the floating-point
 //              control words (rounding, traps: they belong to the thread; keeping them costs 2 ns),
 //              the signal mask (a system call), errno, thread-local storage, and the C++ ABI's
-//              exception record (os/exception_state.hpp)
+//              exception record (os/thread_state.hpp)
 //
 // All symbols are functions of their own, never inlined: with inline assembly and a clobber list a
 // switch is 1 ns cheaper on a path of 50, but it depends on the flags of the including translation

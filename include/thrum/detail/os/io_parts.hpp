@@ -7,29 +7,27 @@
 #define THRUM_DETAIL_OS_IO_PARTS_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/handle.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/message.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/remove_tree.hpp>  // IWYU pragma: export
 
 #if THRUM_OS_POSIX
-#include <thrum/detail/os/handle.hpp>             // IWYU pragma: export
-#include <thrum/detail/os/posix/descriptor.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/posix/directory.hpp>    // IWYU pragma: export
-#include <thrum/detail/os/posix/file.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/posix/remove_tree.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/result.hpp>       // IWYU pragma: export
-#include <thrum/detail/os/posix/socket.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/posix/directory.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/posix/file.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/posix/result.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/posix/socket.hpp>      // IWYU pragma: export
 #endif
 
 #if THRUM_OS_WINDOWS
-#include <thrum/detail/os/handle.hpp>               // IWYU pragma: export
-#include <thrum/detail/os/windows/descriptor.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/windows/directory.hpp>    // IWYU pragma: export
-#include <thrum/detail/os/windows/file.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/windows/file_watch.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/windows/message.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/windows/pipe.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/windows/process.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/windows/remove_tree.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/windows/result.hpp>       // IWYU pragma: export
-#include <thrum/detail/os/windows/socket.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/windows/descriptor.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/directory.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/windows/file.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/windows/file_watch.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/pipe.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/windows/process.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/windows/result.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/windows/socket.hpp>      // IWYU pragma: export
 #elif THRUM_OS_BSD
 #include <thrum/detail/os/bsd/process.hpp>        // IWYU pragma: export
 #include <thrum/detail/os/bsd/send_file.hpp>      // IWYU pragma: export

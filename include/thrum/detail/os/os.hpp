@@ -7,7 +7,8 @@
 #define THRUM_DETAIL_OS_OS_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/os/parts.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/parts.hpp>       // IWYU pragma: export
+#include <thrum/detail/os/processors.hpp>  // IWYU pragma: export
 
 #if THRUM_OS_POSIX
 #include <thrum/detail/os/posix/caught_signals.hpp>  // IWYU pragma: export
@@ -15,22 +16,16 @@
 #include <thrum/detail/os/posix/symbol.hpp>          // IWYU pragma: export
 #endif
 
-#if THRUM_OS_LINUX
-#include <thrum/detail/os/elf/unwind_table.hpp>  // IWYU pragma: export
-#if !THRUM_OS_ANDROID
+#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 #include <thrum/detail/os/linux/bare_places.hpp>  // IWYU pragma: export
 #endif
-#include <thrum/detail/os/linux/processors.hpp>  // IWYU pragma: export
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/bsd/processors.hpp>       // IWYU pragma: export
-#include <thrum/detail/os/darwin/unwind_table.hpp>  // IWYU pragma: export
-#elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/bsd/processors.hpp>    // IWYU pragma: export
+#if THRUM_OS_ELF
 #include <thrum/detail/os/elf/unwind_table.hpp>  // IWYU pragma: export
+#elif THRUM_OS_MACOS
+#include <thrum/detail/os/darwin/unwind_table.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/detail/os/windows/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/fault.hpp>           // IWYU pragma: export
-#include <thrum/detail/os/windows/processors.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/windows/symbol.hpp>          // IWYU pragma: export
 #include <thrum/detail/os/windows/unwind_table.hpp>    // IWYU pragma: export
 #endif

@@ -7,19 +7,15 @@
 #define THRUM_DETAIL_OS_PARTS_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/os/error_number.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/exception_state.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/io_parts.hpp>         // IWYU pragma: export
-#include <thrum/detail/os/memory_parts.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/thread_parts.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/backtrace.hpp>     // IWYU pragma: export
+#include <thrum/detail/os/exit.hpp>          // IWYU pragma: export
+#include <thrum/detail/os/io_parts.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/memory_parts.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/thread_parts.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/thread_state.hpp>  // IWYU pragma: export
 
 #if THRUM_OS_POSIX
-#include <thrum/detail/os/posix/backtrace.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/posix/exit.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/posix/machine_state.hpp>  // IWYU pragma: export
-#elif THRUM_OS_WINDOWS
-#include <thrum/detail/os/windows/backtrace.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/windows/exit.hpp>       // IWYU pragma: export
 #endif
 
 #endif  // THRUM_DETAIL_OS_PARTS_HPP

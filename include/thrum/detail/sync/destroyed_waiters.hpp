@@ -5,7 +5,7 @@
 //
 // The program ends with one sentence and the place of each waiter. Three cases are left alone: what a
 // process that exits destroys, where goroutines stand still; static objects, which some systems' exit()
-// destroys before that (os/posix/exit.hpp); and a process that was forked, which has no waiters. A waiter
+// destroys before that (os/exit.hpp); and a process that was forked, which has no waiters. A waiter
 // that the stop of its runtime is about to cancel is cancelled here.
 #ifndef THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP
 #define THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // How many processors there are: this machine, and machines that are only texts.
-#include <thrum/detail/os/linux/processors.hpp>
+#include <thrum/detail/os/processors.hpp>
 
 #include <cstring>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What exit() does in a program with goroutines: the promises of os/posix/exit.hpp, one by one.
+// What exit() does in a program with goroutines: the promises of os/exit.hpp, one by one.
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/os.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("a program that is busy is started again after pauses that double, and
 TEST_CASE("exit in a goroutine loses no output, and calls every handler and destructor in order") {
   check_programs({
     {"exit_with_output_in_streams", 3, "held by cout\n"},  // EX1
-// What musl's exit() does in its own way is said in the head of os/posix/exit.hpp.
+// What musl's exit() does in its own way is said in the head of os/exit.hpp.
 #if defined(__GLIBC__)
     {
       "exit_with_handlers", 3, "thread-local\nhandler from within\nhandler from before\ndestroyed\n"

@@ -17,7 +17,7 @@
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/posix/message.hpp>
+#include <thrum/detail/os/message.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cerrno>

@@ -11,7 +11,7 @@
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/posix/message.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/message.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/result.hpp>
 #include <thrum/detail/os/posix/socket.hpp>  // IWYU pragma: export
 

@@ -4,7 +4,7 @@
 // Descriptors: the calls that every kind of them shares.
 //
 // No call is repeated here after a signal: that is for the caller, which knows its deadline. None
-// of them is inlined, because each reads errno: see os/error_number.hpp.
+// of them is inlined, because each reads errno: see os/thread_state.hpp.
 //
 // Pipes, and those of which a child gets one end. Each system has its way to make one.
 #ifndef THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP

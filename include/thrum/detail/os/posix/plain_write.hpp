@@ -14,7 +14,7 @@
 #if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/posix/message.hpp>
+#include <thrum/detail/os/message.hpp>
 #include <thrum/detail/os/posix/result.hpp>
 
 #include <cstddef>

@@ -22,7 +22,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// A count, a place in a file or a handle; or, below zero, an error of the system.
 using io_result = std::int64_t;
 
-/// What a call that returns -1 and sets errno has to say. Not inlined: see os/error_number.hpp.
+/// What a call that returns -1 and sets errno has to say. Not inlined: see os/thread_state.hpp.
 THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {
   return returned >= 0 ? returned : -errno;
 }

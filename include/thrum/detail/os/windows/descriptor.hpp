@@ -49,9 +49,9 @@ bool is_socket(handle fd) noexcept;
 
 #if THRUM_BODIES
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/message.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 #include <thrum/detail/os/windows/api.hpp>
-#include <thrum/detail/os/windows/message.hpp>
 #include <thrum/detail/os/windows/pipe.hpp>
 #include <thrum/detail/os/windows/process_wide.hpp>
 

@@ -32,7 +32,7 @@
 
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/windows/message.hpp>
+#include <thrum/detail/os/message.hpp>
 #include <thrum/detail/os/windows/result.hpp>
 
 #include <cstddef>

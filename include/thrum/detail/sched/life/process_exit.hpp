@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
+// Goroutines stand still while the process exits. What that promises is in os/exit.hpp.
 //
 // The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
 // It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,

@@ -111,7 +111,7 @@ class registry {
     }
   }
 
-  /// What exit() calls first: see os/posix/exit.hpp.
+  /// What exit() calls first: see os/exit.hpp.
   static void before_exit(int status) noexcept {
     const machine* const m = current_m();
     runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;

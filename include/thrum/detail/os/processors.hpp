@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How many processors the program may use on Linux: the affinity mask, then the quota of its
+// How many processors the program may use. On Linux: the affinity mask, then the quota of its
 // control groups.
 //
 // A container limits its programs by a quota of CPU time a period, not by a mask; a program that
@@ -14,8 +14,8 @@
 //   version 1              <dir>/cpu.cfs_quota_us (-1: none) and <dir>/cpu.cfs_period_us
 // The parser takes texts and a reader of files, so that tests can feed it machines that are not
 // here.
-#ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+#ifndef THRUM_DETAIL_OS_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_PROCESSORS_HPP
 
 #include <thrum/detail/base/config.hpp>
 
@@ -171,7 +171,6 @@ unsigned cgroup_quota(std::string_view self_cgroup, std::string_view mountinfo,
   return limit;
 }
 
-
 /// Processors in the affinity mask of the calling thread, at least 1.
 unsigned affinity_processors() noexcept;
 
@@ -245,4 +244,93 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
 #endif
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
+
+#if THRUM_OS_BSD
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Those that are switched on; at least 1.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#if THRUM_OS_FREEBSD
+#include <sys/param.h>
+
+#include <sys/cpuset.h>
+#endif
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+#if THRUM_OS_MACOS
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+#elif THRUM_OS_FREEBSD
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  ::cpuset_t mask;
+  CPU_ZERO(&mask);
+  long count = 0;
+  // Refused where the kernel has more processors than the mask of these headers.
+  if (::cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_TID, -1, sizeof mask, &mask) == 0) {
+    count = CPU_COUNT(&mask);
+  } else {
+    count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  }
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_BSD
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Those of the process's mask, fewer where a job has a hard limit of CPU time; at least 1.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+#include <thrum/detail/os/windows/api.hpp>
+
+#include <bit>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  ::DWORD_PTR own = 0;
+  ::DWORD_PTR all = 0;
+  const unsigned active = ::GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+  ::GetProcessAffinityMask(::GetCurrentProcess(), &own, &all);
+  // The mask is of one group, or zero for a process that has threads in several.
+  unsigned count = static_cast<unsigned>(std::popcount(std::uint64_t{own}));
+  if (own == 0 || (own == all && ::GetActiveProcessorGroupCount() > 1)) {
+    count = active;
+  }
+  ::JOBOBJECT_CPU_RATE_CONTROL_INFORMATION limit{};
+  constexpr ::DWORD hard =
+      JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
+  if (::QueryInformationJobObject(nullptr, JobObjectCpuRateControlInformation, &limit, sizeof limit,
+                                  nullptr) != 0 &&
+      (limit.ControlFlags & hard) == hard) {
+    constexpr unsigned all_cpus = 10'000;  // the rate's hundredths of a percent
+    const unsigned whole = (limit.CpuRate * active + all_cpus - 1) / all_cpus;
+    count = whole < count ? whole : count;
+  }
+  return count == 0 ? 1 : count;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_PROCESSORS_HPP
