@@ -7,7 +7,7 @@
 #include "../ports/chosen_threads.hpp"
 
 #include <thrum/detail/arch/arch.hpp>
-#include <thrum/detail/base/stderr.hpp>
+#include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/processors.hpp>
 #include <thrum/detail/os/windows/uninterrupted.hpp>

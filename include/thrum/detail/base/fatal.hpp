@@ -10,9 +10,13 @@
 
 #include <thrum/detail/base/config.hpp>
 
+#include <cstddef>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// How many of the bytes were written, from a signal handler as well; below 1 if none can be.
+std::ptrdiff_t write_to_standard_error(const char* bytes, std::size_t n) noexcept;
 
 /// Writes all of `text` to standard error; gives up on an error, since there is nowhere to report
 /// it. May be called from a signal handler.
@@ -50,12 +54,38 @@ void note_reported() noexcept;
 #if THRUM_BODIES
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/base/relaxed.hpp>
-#include <thrum/detail/base/stderr.hpp>
 
-#include <cstddef>
 #include <cstdlib>
 
+// Writing to standard error: all that this floor asks of the system, which stands one floor above; so
+// this chooses, too.
+#if THRUM_OS_WINDOWS
+struct _OVERLAPPED;
+extern "C" {  // as the system's header has them, which is too large for this floor
+__declspec(dllimport) void* __stdcall GetStdHandle(unsigned long which);
+__declspec(dllimport) int __stdcall WriteFile(void* file, const void* bytes, unsigned long n,
+                                              unsigned long* written, _OVERLAPPED* overlapped);
+}
+#else
+#include <unistd.h>
+#endif
+
 namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_OUT_OF_LINE std::ptrdiff_t write_to_standard_error(const char* bytes,
+                                                         std::size_t n) noexcept {
+#if THRUM_OS_WINDOWS  // the C library's would wait for a thread that is stopped inside of it
+  constexpr unsigned long standard_error = 0xFFFF'FFF4;
+  constexpr std::size_t most = 1 << 20;
+  unsigned long written = 0;
+  const auto length = static_cast<unsigned long>(n < most ? n : most);
+  return ::WriteFile(::GetStdHandle(standard_error), bytes, length, &written, nullptr) == 0
+             ? -1
+             : static_cast<std::ptrdiff_t>(written);
+#else
+  return ::write(STDERR_FILENO, bytes, n);
+#endif
+}
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void write_error(std::string_view text) noexcept {
   while (!text.empty()) {

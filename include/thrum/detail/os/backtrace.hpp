@@ -74,7 +74,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/os/windows/machine.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/machine_aarch64.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/machine_x86_64.hpp>   // IWYU pragma: export
 
 #include <cstddef>
 
@@ -98,8 +99,6 @@ void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 #if THRUM_BODIES
 #include <thrum/detail/os/windows/api.hpp>
-#include <thrum/detail/os/windows/machine_aarch64.hpp>
-#include <thrum/detail/os/windows/machine_x86_64.hpp>
 
 #include <cstdint>
 

@@ -30,7 +30,6 @@
 #include <thrum/detail/os/windows/socket.hpp>      // IWYU pragma: export
 #elif THRUM_OS_BSD
 #include <thrum/detail/os/bsd/process.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/bsd/send_file.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/bsd/vnode_watch.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/new_handles.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/plain_write.hpp>  // IWYU pragma: export

@@ -182,7 +182,7 @@ unsigned available_processors() noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
-#include <thrum/detail/os/linux/memory.hpp>
+#include <thrum/detail/os/memory.hpp>
 
 #include <bit>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Mappings, guards and giving memory back.
-#include <thrum/detail/os/linux/memory.hpp>
+#include <thrum/detail/os/memory.hpp>
 
 #include <cerrno>
 #include <csignal>

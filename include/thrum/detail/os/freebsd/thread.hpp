@@ -14,7 +14,7 @@
 
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/answers.hpp>
-#include <thrum/detail/os/posix/thread_sight.hpp>
+#include <thrum/detail/os/posix/thread.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -85,8 +85,8 @@ class bare_places {
 #if THRUM_BODIES
 #include <thrum/detail/base/message.hpp>
 #include <thrum/detail/os/clock.hpp>
-#include <thrum/detail/os/linux/memory.hpp>
 #include <thrum/detail/os/linux/source_lines.hpp>
+#include <thrum/detail/os/memory.hpp>
 #include <thrum/detail/os/posix/code_image.hpp>
 #include <thrum/detail/os/posix/loaded_code.hpp>
 #include <thrum/detail/os/posix/symbol.hpp>

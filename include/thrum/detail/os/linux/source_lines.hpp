@@ -91,7 +91,7 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 
 #if THRUM_BODIES
 #include <thrum/detail/os/clock.hpp>
-#include <thrum/detail/os/linux/memory.hpp>
+#include <thrum/detail/os/memory.hpp>
 #include <thrum/detail/os/posix/large_file.hpp>
 
 #include <cstdlib>

@@ -9,7 +9,7 @@
 
 #if THRUM_OS_LINUX
 
-#include <thrum/detail/os/linux/memory.hpp>
+#include <thrum/detail/os/memory.hpp>
 
 #include <cstddef>
 #include <cstdint>

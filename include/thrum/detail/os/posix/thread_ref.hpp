@@ -29,7 +29,6 @@
 #elif THRUM_OS_FREEBSD
 #include <thrum/detail/os/freebsd/thread.hpp>  // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
-#include <thrum/detail/os/posix/thread_sight.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 using thread_sight = clock_sight;

@@ -14,7 +14,8 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/base/relaxed.hpp>
-#include <thrum/detail/os/windows/machine.hpp>
+#include <thrum/detail/os/windows/machine_aarch64.hpp>
+#include <thrum/detail/os/windows/machine_x86_64.hpp>
 
 #include <cstddef>
 #include <cstdint>
