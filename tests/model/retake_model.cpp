@@ -10,11 +10,16 @@
 // and Ps of support/retake_parts.hpp. Where the kernel has no membarrier, both fences are ordinary
 // ones; so each is tried as either pair.
 //
+// Likewise what makes the monitor come soon (monitor_sleep.hpp): it never sleeps for long once a
+// goroutine has queued up that found every P busy.
+//
 // No mutants: weaker orders for R3 and for forget_p. They hand nothing over; the order of changes
 // to `retake` alone decides which thread has won. In this model they hold with `relaxed`, too.
 
 #include "model/support/retake_parts.hpp"
 //
+#include <thrum/detail/sched/core/monitor_sleep.hpp>
+
 #include "model/support/checks.hpp"
 #include "model/support/objects.hpp"
 #include "support/catch.hpp"
@@ -253,6 +258,32 @@ struct interrupted : World {
   }
 };
 
+// The monitor plans two sleeps while a goroutine queues up.
+template <mistake Made>
+struct returner {
+  static constexpr unsigned threads = 2;
+  returner() { model::retaking::made = Made; }
+
+  void run(unsigned thread) {
+    if (thread != 0) {
+      sleep.note_return(thrum::sched::traits::least_run_ns);
+      return;
+    }
+    for (int i = 0; i != 2; ++i) {
+      const bool too_soon = sleep.returns() != 0;
+      sleep.plan(thrum::sched::traits::monitor_max_sleep_ns);
+      is_noticed = Made == mistake::looks_before_plan ? too_soon : sleep.returns() != 0;
+      if (i == 0) {
+        sleep.end_plan();
+      }
+    }
+  }
+  void at_end() { require(is_noticed || sleep.sleep_for(0), "the monitor sleeps for long"); }
+
+  thrum::sched::monitor_sleep sleep;
+  bool is_noticed = false;
+};
+
 template <bool Membarrier = true>
 using original = small_world<mistake::nothing, Membarrier>;
 template <mistake Made, bool Membarrier = true>
@@ -291,6 +322,16 @@ TEST_CASE(
     holds<interrupted<original<>>>({on, 2, 1});
     holds<interrupted<original<false>>>({on, 2, 1});
   }
+}
+
+TEST_CASE("model: the monitor never sleeps for long after a goroutine has found every P busy") {
+  for (const machine on : every_machine) {
+    holds<returner<mistake::nothing>>({on, 3, 2});
+  }
+  constexpr model::options on_weak{machine::weak, 3, 2};
+  CHECK(found_out<returner<mistake::weak_plan>>(on_weak));
+  CHECK(found_out<returner<mistake::weak_return>>(on_weak));
+  CHECK(found_out<returner<mistake::looks_before_plan>>({machine::sequential, 3, 0}));
 }
 
 // Not run by default: half a minute.

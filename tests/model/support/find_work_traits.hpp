@@ -105,7 +105,7 @@ inline constexpr std::string_view figures[] = {
     // what base/relaxed.hpp's types say
     "get", "set", "peek",
     // for the owner's goodbye, and the monitor, of which there is none
-    "enter", "leave", "wake_for",
+    "enter", "leave", "wake_for", "note_return",
     // under the heap's lock
     "insert", "grow", "erase", "size", "sift_down", "run_due"};
 
@@ -375,6 +375,7 @@ struct search_traits : model::traits {
   static constexpr std::uint32_t wake_credit = 16;
   static constexpr std::uint32_t most_inheritances = 64;
   static constexpr std::int64_t poll_interval_ns = 1'000'000;
+  static constexpr std::int64_t least_run_ns = 1'000'000;
   static constexpr int steal_rounds = 1;  // the last, which sees what the others do
   static constexpr std::uint32_t busy_per_spinner = 2;
   static constexpr std::int64_t the_time = 1;

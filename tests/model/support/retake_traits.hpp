@@ -50,7 +50,10 @@ enum class mistake {
   enters_blindly,      // the M does not look for a request
   waits_not,           // the M takes `decided` for a permission to go on
   handler_is_blind,    // the handler does not look for one
-  handler_cuts_in      // the handler does not mind that it interrupted the scheduler
+  handler_cuts_in,     // the handler does not mind that it interrupted the scheduler
+  weak_plan,           // the monitor plans its sleep relaxed
+  weak_return,         // a goroutine that queues up counts itself relaxed
+  looks_before_plan    // the monitor looks for such goroutines before it plans
 };
 
 /// The mutant that is being searched.
@@ -156,6 +159,13 @@ class protocol_atomic : public model::basic_atomic<T> {
       is_decided_ = changed && desired == retake_state::decided;
     }
     return changed;
+  }
+
+  T exchange(T value, order how, text caller = __builtin_FUNCTION()) noexcept {
+    return base::exchange(value, weaker(how, caller, "plan", mistake::weak_plan));
+  }
+  T fetch_add(T value, order how, text caller = __builtin_FUNCTION()) noexcept {
+    return base::fetch_add(value, weaker(how, caller, "note_return", mistake::weak_return));
   }
 
   T as_before{};  // what the monitor has seen there

@@ -7,6 +7,7 @@
 #include "support/lone_scheduler.hpp"
 
 #include <cstddef>
+#include <utility>
 
 namespace {
 
@@ -48,6 +49,25 @@ TEST_CASE("a goroutine that a thread without its processor makes ready goes to t
   ready(other);
   CHECK(others.p(0).queue.empty());
   CHECK(scheduler->global.pop() == &other);
+}
+
+TEST_CASE("the monitor looks at loops for a goroutine that finds every processor busy") {
+  support::lone_scheduler scheduler(1);
+  const auto returns = [&] { return scheduler->monitor.returns(); };
+  const auto one_by_list = [&] {
+    thrum::base::intrusive_queue<goroutine> one;
+    one.push_back(&scheduler.g());
+    thrum::sched::ready_all(*scheduler, std::move(one));
+  };
+  ready(scheduler.g());
+  one_by_list();
+  CHECK(returns() == 0);  // the P that idles has been called
+  scheduler.end_search();
+  scheduler.holder_of(0);
+  ready(scheduler.g());
+  CHECK(returns() == 1);
+  one_by_list();
+  CHECK(returns() == 2);
 }
 
 TEST_CASE("what does not fit into the ring goes to the global queue") {

@@ -10,7 +10,10 @@
 //           `asleep`.
 //   timers  the monitor writes until when it sleeps, then looks at the timers of busy Ps; a thread
 //           that arms a timer puts it into its heap, then looks at `until`.
-//   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself.
+//   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself. So does a thread
+//           outside of the runtime that makes a goroutine ready while all Ps are busy.
+//
+// Checked by tests/model/retake_model.cpp: returns.
 //
 // Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
 // Fences of [mon.until]: stop_in_handler.
@@ -55,8 +58,8 @@ class monitor_sleep {
     }
   }
 
-  /// A goroutine comes back from a call, finds every P busy, and will queue up for one: the monitor must
-  /// be there in `patience` ns.
+  /// A goroutine comes back from a call or is made ready from outside, finds every P busy, and queues up for one: the
+  /// monitor must be there in `patience` ns.
   void note_return(std::int64_t patience) noexcept {
     // [mon.until =] seq_cst: before the look at `until`; pairs with the monitor's store before its own look.
     returns_.fetch_add(1, seq_cst);
@@ -79,7 +82,7 @@ class monitor_sleep {
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
   }
-  /// How many goroutines have come back so. The monitor looks after plan(), too.
+  /// How many have queued up so. The monitor looks after plan(), too.
   std::uint32_t returns() const noexcept {
     return returns_.load(seq_cst);  // [mon.until =] seq_cst: after the plan
   }

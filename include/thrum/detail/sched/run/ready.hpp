@@ -113,6 +113,15 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   ready_behind(m, g);
 }
 
+/// Wakes a processor for goroutines that a thread without a P has put into the global queue. If all Ps are busy and
+/// no M searches, the monitor soon looks whether a P runs a CPU-bound goroutine, as for those that return from calls.
+inline void wake_for_global(runtime_scheduler& scheduler) noexcept {
+  scheduler.wake_processor();
+  if (scheduler.idle.idle_ps() + scheduler.idle.spinning() == 0) {
+    scheduler.monitor.note_return(traits::least_run_ns);
+  }
+}
+
 /// Makes g runnable from a thread that holds no P of g's runtime.
 inline void ready_elsewhere(goroutine& g) noexcept {
   if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
@@ -125,7 +134,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   scheduler.wakers.enter();
   time_wait_in_turn(scheduler, g);
   scheduler.global.push_back(g);
-  scheduler.wake_processor();
+  wake_for_global(scheduler);
   scheduler.wakers.leave();
 }
 
@@ -138,7 +147,7 @@ inline void ready_all(runtime_scheduler& scheduler,
   if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
     scheduler.wakers.enter();  // as in ready_elsewhere
     scheduler.global.append(static_cast<decltype(gs)&&>(gs));
-    scheduler.wake_processor();
+    wake_for_global(scheduler);
     scheduler.wakers.leave();
     return;
   }

@@ -67,7 +67,7 @@ class monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
-  /// Whether goroutines wait for a P that have come back from calls.
+  /// Whether goroutines wait for a P that have come back from calls, or were made ready from outside.
   void note_returns() noexcept;
 
   /// Sends an idle P to the poller that all threads have left; polls when no thread has for 10 ms.

@@ -23,8 +23,9 @@
 // When
 //   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
 //            global one
-//   return   a goroutine has come back from a call and found no P, and this one has run as long as the
-//            others did since it was asked last, at least `least_run_ns`: callers get half of the time
+//   return   a goroutine has come back from a call, or was made ready by a thread outside, and found no P, and this
+//            one has run as long as the others did since it was asked last, at least `least_run_ns`: they get half
+//            of the time
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
 //   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
@@ -56,6 +57,7 @@
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <cstdint>
 
@@ -77,7 +79,8 @@ class retaker {
     std::int64_t until;
     bool ends_slice;
   };
-  /// `due_at`: since when a timer is due, or never. `has_returned`: others have come back from calls.
+  /// `due_at`: since when a timer is due, or never. `has_returned`: others have come back from calls,
+  /// or were made ready from outside.
   turn turn_of(const processor& p, std::int64_t now, std::int64_t due_at,
                bool has_returned) const noexcept;
 
