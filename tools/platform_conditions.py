@@ -23,7 +23,9 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
             "thrum/interpose.hpp", "thrum/detail/interpose/ask.hpp", "thrum/detail/interpose/several.hpp",
             "thrum/detail/interpose/transfer.hpp",
             # Which Asio there is, and what it can do.
-            "thrum/detail/interop/asio_operation.hpp", "thrum/interop/asio.hpp"}
+            "thrum/detail/interop/asio_operation.hpp", "thrum/interop/asio.hpp",
+            # Whether there is Tracy.
+            "thrum/debug/tracy.hpp"}
 
 # What files of no port may ask. A list of what is allowed cannot be got round by a name that it does
 # not know.

@@ -83,6 +83,33 @@ class region {
   [[maybe_unused]] literal name_;
 };
 
+/// A goroutine enters or leaves a thread: what the hook of on_switch() gets.
+struct switch_step {
+  /// What the goroutine does.
+  enum class kind : std::uint8_t {
+    enters,  ///< runs on the calling thread from now on
+    leaves,  ///< waits, or lets others run
+    ends,    ///< leaves for good
+  };
+  kind what;                ///< enters, leaves or ends
+  std::uint64_t goroutine;  ///< its number in its runtime
+  std::string_view name;    ///< empty: it has none
+  std::string_view labels;  ///< as "path=/, user=7"; empty: it has none
+  void*& own;  ///< a word that the hook may write; null when the goroutine first enters
+};
+
+/// A function that on_switch() takes. The views end with the call.
+using switch_hook = void (*)(const switch_step& step) noexcept;
+
+/// Makes every runtime call `hook` when a goroutine enters or leaves a thread: on that thread, each `enters`
+/// followed by one `leaves` or `ends`. A goroutine that is in a blocking call stays on its thread. Null: no hook.
+/// usage_error if there is a runtime, or the program is compiled without THRUM_TRACE=1.
+///
+/// The hook runs inside the scheduler, on the stack of a goroutine. So it must not throw, call the library, wait
+/// for a goroutine or use much stack. It may allocate and take locks that are held for a moment: with a hook, goroutines are
+/// not interrupted, as with preemption::cooperative. A process that ends by exit() calls it no more.
+void on_switch(switch_hook hook);
+
 }}}  // namespace thrum::THRUM_ABI::trace
 
 #if THRUM_BODIES || !THRUM_TRACE

@@ -40,6 +40,7 @@ USES = {
     "debug/profile.hpp": "thrum::debug::goroutine_profile();",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "debug/serve.hpp": "thrum::runtime r; static_cast<void>(thrum::debug::serve(r, \"127.0.0.1:0\"));",
+    "debug/tracy.hpp": "thrum::debug::start_tracy_fibers();",
     "labels.hpp": 'const thrum::label_scope labels({{"a", "b"}}); thrum::this_goroutine::label("a");',
     "trace.hpp": 'thrum::trace::mark("x"); thrum::trace::stop();',
     "errno.hpp": "errno = 0;",

@@ -171,4 +171,30 @@ TEST_CASE("trace::start refuses a file that cannot be written, and a second star
   CHECK(r.says("trace::start: the recorder is on already; call trace::stop first"));
 }
 
+TEST_CASE("a switch hook sees each goroutine enter a thread and then leave it, with its name") {
+  for (const char* const program : {"hook_sees_pairs", "hook_beside_record"}) {
+    const support::program_result r = support::run_file(THRUM_TRACE_PATH, program);
+    INFO(program << ": " << r.text);
+    CHECK(r.exit_code == 0);
+    CHECK(r.text == "entered: 1, each left: 1, ended: 1, label: 1, wrong: 0\n");
+  }
+}
+
+TEST_CASE("a switch hook may take a lock that a goroutine holds while it computes") {
+  support::check_programs({{"hook_takes_lock", 0, ""}}, THRUM_TRACE_PATH);
+}
+
+TEST_CASE("trace::on_switch refuses a program whose first runtime is made") {
+  support::check_programs({{"hook_is_late", 0,
+                            "trace::on_switch: there is a runtime already; call it before the "
+                            "first runtime is made\n"}},
+                          THRUM_TRACE_PATH);
+}
+
+TEST_CASE("Tracy gets a fiber for each goroutine that runs, and a new one has that of an old one") {
+  support::check_programs(
+      {{"tracy_fibers", 0, "goroutine 1, worker 1, worker 2, worker 3, wrong: 0\n"}},
+      THRUM_TRACE_PATH);
+}
+
 #endif

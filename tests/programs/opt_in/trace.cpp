@@ -5,15 +5,31 @@
 
 #include "programs/programs.hpp"
 
+// In place of Tracy: each name that it gets, by address, and how often a goroutine was in no fiber, or in two.
+#define TRACY_ENABLE
+#define TRACY_FIBERS
+#define TracyFiberEnter(name) fake_tracy::enter(name)
+#define TracyFiberLeave fake_tracy::leave()
+namespace fake_tracy {
+void enter(const char* name) noexcept;
+void leave() noexcept;
+}  // namespace fake_tracy
+
 #include <thrum.hpp>
+#include <thrum/debug/tracy.hpp>
 #include <thrum/labels.hpp>
 #include <thrum/trace.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,6 +37,47 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+
+namespace fake_tracy {
+
+namespace {
+
+std::mutex mutex;
+std::map<const char*, std::string> names;  // as they were at first
+std::set<const char*> busy;
+int wrong = 0;
+thread_local const char* here = nullptr;
+
+void print() {
+  for (const auto& [at, name] : names) {
+    wrong += name == at ? 0 : 1;
+  }
+  std::set<std::string> all;
+  for (const auto& each : names) {
+    all.insert(each.second);
+  }
+  for (const std::string& each : all) {
+    std::printf("%s, ", each.c_str());
+  }
+  std::printf("wrong: %d\n", wrong);
+}
+
+}  // namespace
+
+void enter(const char* name) noexcept {
+  const std::lock_guard held(mutex);
+  names.emplace(name, name);
+  wrong += here == nullptr && busy.insert(name).second ? 0 : 1;
+  here = name;
+}
+
+void leave() noexcept {
+  const std::lock_guard held(mutex);
+  wrong += busy.erase(here) == 1 ? 0 : 1;
+  here = nullptr;
+}
+
+}  // namespace fake_tracy
 
 namespace {
 
@@ -339,7 +396,169 @@ int is_late() {
   });
 }
 
+// ---- on_switch -----------------------------------------------------------------------------------
+
+/// What the hook has seen. A goroutine that is inside has a note of its own.
+struct seen_by_hook {
+  std::atomic<int> enters{0};
+  std::atomic<int> leaves{0};
+  std::atomic<int> ends{0};
+  std::atomic<int> wrong{0};
+  std::atomic<bool> saw_label{false};
+  std::atomic<int> moves{0};
+};
+seen_by_hook seen;
+
+struct note_of_hook {
+  std::uint64_t goroutine;
+  std::string name;
+  std::thread::id last;
+};
+
+/// The goroutine that is on this thread.
+thread_local const void* inside = nullptr;
+
+void check_step(const thrum::trace::switch_step& step) noexcept {
+  using kind = thrum::trace::switch_step::kind;
+  const bool enters = step.what == kind::enters;
+  if (step.own == nullptr) {
+    step.own = new note_of_hook{step.goroutine, std::string(step.name), {}};
+    seen.wrong += enters ? 0 : 1;
+  }
+  auto* const note = static_cast<note_of_hook*>(step.own);
+  seen.wrong += inside == (enters ? nullptr : note) ? 0 : 1;
+  seen.wrong += note->goroutine == step.goroutine && note->name == step.name ? 0 : 1;
+  inside = enters ? note : nullptr;
+  if (enters) {
+    ++seen.enters;
+    const auto here = std::this_thread::get_id();
+    seen.moves += note->last != here && note->last != std::thread::id() ? 1 : 0;
+    note->last = here;
+    return;
+  }
+  seen.saw_label = seen.saw_label || step.labels == "path=/";
+  if (step.what == kind::leaves) {
+    ++seen.leaves;
+    return;
+  }
+  ++seen.ends;
+  delete note;
+}
+
+/// Goroutines that wait, block, compute for longer than a slice, and move between threads.
+void move_about(thrum::wait_group& all) {
+  for (int i = 0; i != 8; ++i) {
+    all.add(1);
+    thrum::go({.name = "mover " + std::to_string(i)}, [&all] {
+      const thrum::label_scope labels({{"path", "/"}});
+      for (int n = 0; n != 20; ++n) {
+        thrum::sleep_for(10us);
+        thrum::blocking([] { std::this_thread::sleep_for(10us); });
+        thrum::this_goroutine::yield();
+      }
+      all.done();
+    });
+    all.go([] {
+      for (int n = 0; n != 200'000; ++n) {
+        thrum::this_goroutine::preemption_point();
+      }
+    });
+  }
+}
+
+int hook(bool records) {
+  thrum::trace::on_switch(&check_step);
+  thrum::options options = thrum::options::from_environment();
+  options.procs = 4;
+  options.time_slice = 1ms;
+  options.on_thread_stop = [](unsigned) { seen.wrong += inside == nullptr ? 0 : 1; };
+  thrum::run(options, [&] {
+    if (records) {
+      thrum::trace::start({}, 1 << 20);
+    }
+    thrum::wait_group all;
+    do {
+      move_about(all);
+      all.wait();
+    } while (seen.moves == 0);
+    if (records) {
+      thrum::trace::stop();
+    }
+  });
+  std::printf("entered: %d, each left: %d, ended: %d, label: %d, wrong: %d\n", seen.enters > 100,
+              seen.enters == seen.leaves + seen.ends, seen.ends > 16, seen.saw_label.load(),
+              seen.wrong.load());
+  return 0;
+}
+int hook_sees_pairs() { return hook(false); }
+int hook_beside_record() { return hook(true); }
+
+/// A hook that takes a lock which a goroutine holds while it computes for many slices.
+std::mutex lock_of_hook;
+
+int hook_takes_lock() {
+  thrum::trace::on_switch(
+      [](const thrum::trace::switch_step&) noexcept { const std::lock_guard held(lock_of_hook); });
+  thrum::options options = thrum::options::from_environment();
+  options.procs = 1;
+  options.time_slice = 1ms;
+  return thrum::run(options, [] {
+    thrum::wait_group all;
+    for (int i = 0; i != 4; ++i) {
+      all.go([] {
+        const std::lock_guard held(lock_of_hook);
+        const auto end = std::chrono::steady_clock::now() + 20ms;
+        while (std::chrono::steady_clock::now() < end) {
+        }
+      });
+    }
+    all.wait();
+    return 0;
+  });
+}
+
+int hook_is_late() {
+  return thrum::run([] {
+    try {
+      thrum::trace::on_switch(&check_step);
+    } catch (const thrum::usage_error& error) {
+      std::printf("%s\n", error.what());
+    }
+    return 0;
+  });
+}
+
+/// Goroutines of one name, several at a time and one after the other.
+int tracy_fibers() {
+  thrum::debug::start_tracy_fibers();
+  thrum::run([] {
+    for (int round = 0; round != 3; ++round) {
+      thrum::wait_group all;
+      thrum::barrier<> together(3);
+      for (int i = 0; i != 3; ++i) {
+        all.add(1);
+        thrum::go({.name = "worker"}, [&together, &all] {
+          together.arrive_and_wait();
+          all.done();
+        });
+      }
+      all.wait();
+      while (thrum::stats().goroutines != 1) {
+        thrum::this_goroutine::yield();
+      }
+    }
+    return 0;
+  });
+  fake_tracy::print();
+  return 0;
+}
+
 const programs::entry entries[] = {
+    {"hook_sees_pairs", hook_sees_pairs},
+    {"hook_beside_record", hook_beside_record},
+    {"hook_takes_lock", hook_takes_lock},
+    {"hook_is_late", hook_is_late},
+    {"tracy_fibers", tracy_fibers},
     {"serves", serves},
     {"works", works},
     {"works_and_exits", works_and_exits},

@@ -114,8 +114,9 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.time_slice_ns = settings_.time_slice.count();
   config.timer_slack_ns = settings_.timer_slack.count();
   config.preempts = settings_.preempt != preemption::none;
-  config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
   config.migrates = settings_.migrate;
+  config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal &&
+                      trace_detail::allows_interrupts();
   config.poller = settings_.poller == poller_kind::io_uring ? netpoll::choice::io_uring
                                                             : netpoll::choice::usual;
   config.user = this;

@@ -38,6 +38,11 @@ struct shared_writer {
 };
 inline constinit shared_writer of_threads;
 
+/// Calls the program's hook: the goroutine runs, has yielded or parked (yielded), or has ended. Set before the
+/// runtimes that call it. Null: there is none.
+inline constinit base::set_once<void (*)(event_kind what, const sched::goroutine& g) noexcept>
+    show_switch{nullptr};
+
 /// A goroutine was ready for too long, and the record is not yet written.
 inline constinit base::hint<bool> is_late{false};
 /// Before this moment it is not written again.
@@ -141,7 +146,7 @@ THRUM_INLINE void end_wait(sched::machine& m, const sched::goroutine& g,
   }
 }
 
-THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
+THRUM_NOINLINE inline void record_run(sched::machine& m, const sched::goroutine& g) noexcept {
   event e = event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at));
   e.time = the_recorder.now_in_order();
   add(&m, event::pack(e));
@@ -149,8 +154,8 @@ THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g
 }
 
 /// The goroutine leaves, and `next` runs in the same moment.
-THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine& g,
-                                       const sched::goroutine* next, bool for_good) noexcept {
+THRUM_NOINLINE inline void record_switch(sched::machine& m, const sched::goroutine& g,
+                                         const sched::goroutine* next, bool for_good) noexcept {
   if (for_good) [[unlikely]] {
     event e = event_of(m, event_kind::ended, g.id);
     add_with_name(&m, e, g);
@@ -173,6 +178,28 @@ THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine
   add(&m, event::pack(e));
   if (next != nullptr) {
     end_wait(m, *next, e.time);
+  }
+}
+
+THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
+  if (auto* const show = show_switch.get()) {
+    show(event_kind::runs, g);
+  }
+  if (the_recorder.is_on()) {
+    record_run(m, g);
+  }
+}
+
+THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine& g,
+                                       const sched::goroutine* next, bool for_good) noexcept {
+  if (auto* const show = show_switch.get()) {
+    show(for_good ? event_kind::ended : event_kind::yielded, g);
+    if (next != nullptr) {
+      show(event_kind::runs, *next);
+    }
+  }
+  if (the_recorder.is_on()) {
+    record_switch(m, g, next, for_good);
   }
 }
 
@@ -265,14 +292,20 @@ THRUM_INLINE void made(sched::machine* m, const sched::goroutine& g) noexcept {
 }
 /// m puts g on the processor.
 THRUM_INLINE void runs(sched::machine& m, const sched::goroutine& g) noexcept {
-  if (the_recorder.is_on()) [[unlikely]] {
+  if (the_recorder.sees_switches()) [[unlikely]] {
     note_run(m, g);
+  }
+}
+/// g, which has never left the thread of m, has a processor again.
+THRUM_INLINE void continues(sched::machine& m, const sched::goroutine& g) noexcept {
+  if (the_recorder.is_on()) [[unlikely]] {
+    record_run(m, g);
   }
 }
 /// g leaves m for `next`; null: for g0.
 THRUM_INLINE void switches(sched::machine& m, const sched::goroutine& g,
                            const sched::goroutine* next, bool for_good) noexcept {
-  if (the_recorder.is_on()) [[unlikely]] {
+  if (the_recorder.sees_switches()) [[unlikely]] {
     note_switch(m, g, next, for_good);
   }
 }
@@ -350,6 +383,9 @@ THRUM_INLINE void idle_ended(const sched::runtime_scheduler& scheduler,
   }
 }
 
+/// Whether goroutines may be interrupted anywhere: not where a hook may want a lock that they hold.
+inline bool allows_interrupts() noexcept { return show_switch.get() == nullptr; }
+
 /// A report is about to end the program. Allocates; not for the handler of a signal.
 [[gnu::cold]] inline void end_with_trouble() noexcept {
   if (auto* const write = write_at_trouble.get()) {
@@ -361,12 +397,14 @@ THRUM_INLINE void idle_ended(const sched::runtime_scheduler& scheduler,
 
 inline void end_with_trouble() noexcept {}
 inline void start_by_environment() noexcept {}
+constexpr bool allows_interrupts() noexcept { return true; }
 constexpr bool keeps_flight() noexcept { return false; }
 constexpr bool take_late() noexcept { return false; }
 inline void write_flight() noexcept {}
 // Each takes what the one above takes; a caller computes nothing that costs.
 THRUM_INLINE void made(sched::machine*, const sched::goroutine&) noexcept {}
 THRUM_INLINE void runs(sched::machine&, const sched::goroutine&) noexcept {}
+THRUM_INLINE void continues(sched::machine&, const sched::goroutine&) noexcept {}
 THRUM_INLINE void switches(sched::machine&, const sched::goroutine&, const sched::goroutine*,
                            bool) noexcept {}
 THRUM_INLINE void waits_on(sched::machine&, const void*) noexcept {}

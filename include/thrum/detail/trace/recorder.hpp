@@ -48,7 +48,9 @@ struct writer {
 class recorder {
  public:
   /// Whether events are wanted.
-  THRUM_INLINE bool is_on() const noexcept { return on_.get(); }
+  THRUM_INLINE bool is_on() const noexcept { return (wants_.get() & events) != 0; }
+  /// Whether events are wanted, or the program's hook wants to see switches.
+  THRUM_INLINE bool sees_switches() const noexcept { return wants_.get() != 0; }
 
   /// Makes room for so many bytes, unless there is some. False: there is no memory.
   bool make(std::size_t bytes) noexcept {
@@ -62,7 +64,8 @@ class recorder {
     chunks_.store(all, release);  // [tr.all >] release: the chunks
     return all != nullptr;
   }
-  void turn(bool on) noexcept { on_.set(on); }
+  void turn(bool on) noexcept { want(events, on); }
+  void show_switches(bool on) noexcept { want(switches, on); }
 
   std::uint64_t now() const noexcept {
     return by_counter_.get() ? arch::read_counter() : static_cast<std::uint64_t>(os::now());
@@ -128,7 +131,16 @@ class recorder {
     return false;
   }
 
-  base::hint<bool> on_{false};
+  static constexpr std::uint8_t events = 1;
+  static constexpr std::uint8_t switches = 2;
+
+  /// One thread at a time.
+  void want(std::uint8_t what, bool on) noexcept {
+    const unsigned rest = wants_.get() & ~unsigned{what};
+    wants_.set(static_cast<std::uint8_t>(on ? rest | what : rest));
+  }
+
+  base::hint<std::uint8_t> wants_{0};
   base::set_once<bool> by_counter_{false};
   std::atomic<chunk*> chunks_{nullptr};
   std::size_t count_ = 0;  // written before chunks_

@@ -17,6 +17,7 @@
 #include <thrum/detail/sched/core/section.hpp>
 #include <thrum/detail/sched/life/registry.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
+#include <thrum/detail/sched/run/inherit_labels.hpp>
 #include <thrum/detail/trace/chrome.hpp>
 #include <thrum/detail/trace/goroutine_names.hpp>
 #include <thrum/detail/trace/hooks.hpp>
@@ -225,6 +226,21 @@ inline void write_flight() noexcept {
   }
 }
 
+inline constinit base::set_once<trace::switch_hook> hook_of_user{nullptr};
+
+/// What show_switch does.
+inline void show_to_user(event_kind what, const sched::goroutine& g) noexcept {
+  using kind = trace::switch_step::kind;
+  const kind step = what == event_kind::runs    ? kind::enters
+                    : what == event_kind::ended ? kind::ends
+                                                : kind::leaves;
+  hook_of_user.get()(
+      {step, g.id, g.name, g.labels == nullptr ? std::string_view() : g.labels->text, g.hook_word});
+  if (step == kind::ends) {
+    g.hook_word = nullptr;  // the next goroutine in its place begins with none
+  }
+}
+
 inline void note_of_user(event_kind kind, trace::literal name) noexcept {
   if (!the_recorder.is_on()) {
     return;
@@ -283,6 +299,21 @@ THRUM_OUT_OF_LINE void mark(literal name) noexcept {
   trace_detail::note_of_user(trace_detail::event_kind::marked, name);
 }
 
+THRUM_OUT_OF_LINE void on_switch(trace::switch_hook hook) {
+  using namespace trace_detail;
+  bool has_runtime = false;
+  thrum::blocking([&] {
+    sched::registry::for_each([&](const sched::runtime_scheduler&) { has_runtime = true; });
+  });
+  if (has_runtime) {
+    base::throw_usage(
+        "trace::on_switch: there is a runtime already; call it before the first runtime is made");
+  }
+  hook_of_user.set(hook);
+  show_switch.set(hook == nullptr ? nullptr : &show_to_user);
+  the_recorder.show_switches(hook != nullptr);
+}
+
 THRUM_OUT_OF_LINE region::region(literal name) noexcept : name_(name) {
   trace_detail::note_of_user(trace_detail::event_kind::region_began, name);
 }
@@ -309,6 +340,11 @@ inline summary stop() { return {}; }
 inline summary snapshot(const std::string&) { return {}; }
 inline bool is_on() noexcept { return false; }
 inline void mark(literal) noexcept {}
+inline void on_switch(switch_hook) {
+  base::throw_usage(
+      "trace::on_switch: the scheduler tells nothing in this build; compile every source file with "
+      "-DTHRUM_TRACE=1");
+}
 inline region::region(literal name) noexcept : name_(name) {}
 inline region::~region() {}
 

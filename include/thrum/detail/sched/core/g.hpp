@@ -191,6 +191,8 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   /// When it was made ready, by the recorder's clock. 0: unknown. Written by the thread that readies it, and
   /// by the M that runs it next.
   mutable std::uint64_t recorded_ready_at = 0;
+  /// For the hook of trace::on_switch, which uses it while the goroutine enters or leaves a thread.
+  mutable void* hook_word = nullptr;
 #endif
 
   // -- owner; of one that g_timed says is timed --

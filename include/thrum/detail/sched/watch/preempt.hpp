@@ -153,7 +153,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
   }
   show_priority(*m.p, g);
   m.p->counts.switches.add();
-  trace_detail::runs(m, g);
+  trace_detail::continues(m, g);
   if (g.thread_locks == 0) {
     unbind(m, g);
   }
