@@ -30,7 +30,7 @@ FLOORS = {
     "trace/hooks.hpp": 3.2, "trace/trace_parts.hpp": 5, "trace": 4, "trace.hpp": 5,
     "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "until.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "on_host.hpp": 5, "runtime.hpp": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,
-    "errno.hpp": 5, "goroutine_local.hpp": 5, "labels.hpp": 5, "thread_lock.hpp": 5,
+    "errno.hpp": 5, "goroutine_local.hpp": 5, "carried_value.hpp": 5, "labels.hpp": 5, "thread_lock.hpp": 5,
     "sync": 6.1, "fork_join.hpp": 6.1, "generator.hpp": 6.2, "parallel.hpp": 6.2,
     "chan": 6.2, "chan.hpp": 6.2,
     "select": 6.3, "select.hpp": 6.3,

@@ -37,7 +37,7 @@ PAGES = {  # page: (title, what its headers are called, from include/thrum)
 }
 
 FIRST = {  # page: what a reader meets first, in this order; the rest follows by name
-    "goroutines": "run go spawn join_handle this_goroutine::* attributes priority options runtime blocking thread_lock goroutine_local",
+    "goroutines": "run go spawn join_handle this_goroutine::* attributes priority options runtime blocking thread_lock goroutine_local carried_value",
     "channels": "make_chan chan send_chan recv_chan recv_status select on_recv on_send on_timeout on_deadline on_done otherwise",
     "sync": "wait_group task_group parallel_for parallel_reduce fork_join mutex condition_variable shared_mutex",
     "time": "sleep_for sleep_until context after after_func timer ticker",

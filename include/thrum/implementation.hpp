@@ -21,6 +21,7 @@
 
 #include <thrum/detail/base/put_macros_aside.hpp>
 //
+#include <thrum/carried_value.hpp>
 #include <thrum/generator.hpp>
 #include <thrum/io/directory.hpp>
 #include <thrum/io/file_watch.hpp>

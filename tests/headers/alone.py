@@ -33,6 +33,7 @@ USES = {
     "memory_hooks.hpp": "thrum::memory_hooks().stack_guard == 0;",
     "errc.hpp": "std::error_code(thrum::errc::deadline_exceeded).message();",
     "blocking.hpp": "thrum::blocking([] { return 1; });",
+    "carried_value.hpp": "static thread_local int v; const thrum::carried_value<int> mine([](int& x) noexcept { std::swap(x, v); }, 1);",
     "chan.hpp": "thrum::chan<int> c(1); c.send(1); c.recv(); int v; c.recv_for(v, ms); c.close();",
     "context.hpp": "auto c = thrum::context::background().with_timeout(ms); c.done().recv();",
     "coroutine.hpp": "thrum::runtime r; thrum::chan<int> c(1); c.send(1); "

@@ -3,6 +3,8 @@
 
 #include <thrum/goroutine_local.hpp>
 
+#include <thrum/carried_value.hpp>
+
 #include "support/test.hpp"
 
 namespace {
@@ -18,7 +20,81 @@ struct noted {
   }
 };
 
+thread_local int of_a_library = 0;
+
+[[gnu::noinline]] int& of_this_thread() {
+  asm volatile("" ::: "memory");
+  return of_a_library;
+}
+
+void swap_with_library(int& value) noexcept { std::swap(value, of_this_thread()); }
+
+/// How often this goroutine sees another value than it should.
+int carry(int own) {
+  int wrong = of_this_thread() != 0;
+  {
+    const thrum::carried_value<int> outer(swap_with_library, own);
+    for (int i = 0; i != 5; ++i) {
+      thrum::this_goroutine::yield();
+      wrong += of_this_thread() != own;
+      const thrum::carried_value<int> inner(swap_with_library, -own);
+      thrum::spawn([] { thrum::this_goroutine::yield(); }).join();
+      wrong += of_this_thread() != -own;
+    }
+    wrong += of_this_thread() != own;
+  }
+  return wrong + (of_this_thread() != 0);
+}
+
 }  // namespace
+
+TEST_CASE("a carried value of a thread follows its goroutine, and no other goroutine sees it") {
+  for (const unsigned procs : {1U, 2U, 4U}) {
+    thrum::options options;
+    options.procs = procs;
+    options.migrate = true;
+    const int wrong = thrum::run(options, [] {
+      std::atomic<int> n{0};
+      thrum::wait_group all;
+      for (int own = 1; own != 10; ++own) {
+        all.go([own, &n] { n += carry(own); });
+      }
+      for (int i = 0; i != 50; ++i) {
+        thrum::this_goroutine::yield();
+        n += of_this_thread() != 0;
+      }
+      all.wait();
+      return n.load();
+    });
+    INFO("processors " << procs);
+    CHECK(wrong == 0);
+  }
+}
+
+IN_RUNTIME("a carried value may be changed through the thread's, and is kept across a wait") {
+  const thrum::carried_value<int> mine(swap_with_library, 1);
+  of_this_thread() = 2;
+  thrum::sleep_for(std::chrono::microseconds(10));
+  CHECK(of_this_thread() == 2);
+}
+
+TEST_CASE("a carried value on a foreign thread is the thread's until its scope ends") {
+  {
+    const thrum::carried_value<int> mine(swap_with_library, 7);
+    CHECK(of_this_thread() == 7);
+  }
+  CHECK(of_this_thread() == 0);
+}
+
+IN_RUNTIME("an exception that leaves a goroutine's scope gives the thread its value back") {
+  try {
+    const thrum::carried_value<int> mine(swap_with_library, 7);
+    thrum::this_goroutine::yield();
+    throw 1;
+  } catch (int) {
+    CHECK(of_this_thread() == 0);
+  }
+}
 
 IN_RUNTIME("each goroutine has its own value, wherever it runs", with_procs(4)) {
   thrum::goroutine_local<int> mine;

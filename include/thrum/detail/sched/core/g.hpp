@@ -61,6 +61,14 @@ struct local_value {
   void (*destroy)(local_value&) noexcept = nullptr;
 };
 
+/// A value of a thread that a goroutine carries with it, one of a list: see run/latency.hpp.
+struct carried {
+  carried* older = nullptr;
+  carried* newer = nullptr;
+  /// Exchanges it with the one that the calling thread has.
+  void (*exchange_now)(carried&) noexcept = nullptr;
+};
+
 /// Destroys a list from its front; destroying one value may make others.
 THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
   while (first != nullptr) {
@@ -80,7 +88,8 @@ enum g_flag : std::uint8_t {
   g_short_calls = 32,
   g_long_calls = 64,
   g_call_flags = g_short_calls | g_long_calls,
-  g_timed = 128,  // how long it waits to run, or runs, is counted: see run/latency.hpp
+  // How long it waits to run, or runs, is counted, or it carries values: see run/latency.hpp
+  g_timed = 128,
   /// Flags of a goroutine that stands in no P's queue when it is ready.
   g_outside_ring = g_on_host | g_background,
 };
@@ -199,6 +208,8 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   std::int64_t ready_at = 0;  // since when it can run
   bool is_polled = false;     // the poller has found it
 
+  // -- as `bound` --
+  carried* newest_carried = nullptr;  // g_timed is set while there is one
   // -- as `bound`; if scheduler_config::migrates --
   std::uint32_t last_m = 0;  // the number of the M that ran it last, plus one
 

@@ -14,6 +14,9 @@
 //   poll   the last goroutine of each eighth poll that finds some
 //   slice  the slices of these goroutines, and each slice that a preemption ends
 //   timer  the earliest timer of each pass over due timers
+//
+// A goroutine that carries values of a thread (carried_value.hpp) has the flag for as long, for the same
+// reason: they are exchanged with those of the thread where it is looked at. It is not timed.
 #ifndef THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
 #define THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
 
@@ -57,8 +60,30 @@ void time_last(Sink& sink) noexcept {
   }
 }
 
+/// On the thread where a goroutine is about to run: it gets the values that the goroutine carries. The oldest
+/// first: a newer one may be of the same variable.
+THRUM_COLD inline void bring_carried(carried* each) noexcept {
+  while (each->older != nullptr) {
+    each = each->older;
+  }
+  for (; each != nullptr; each = each->newer) {
+    each->exchange_now(*each);
+  }
+}
+
+/// On the thread that a goroutine leaves: it gets its own values back.
+THRUM_COLD inline void take_carried(carried* each) noexcept {
+  for (; each != nullptr; each = each->older) {
+    each->exchange_now(*each);
+  }
+}
+
 /// A timed goroutine is about to run on the P that m holds, and is not counted among its switches yet.
 THRUM_COLD inline void end_timed_wait(machine& m, const goroutine& g) noexcept {
+  if (g.newest_carried != nullptr) {
+    bring_carried(g.newest_carried);
+    return;
+  }
   processor& p = *m.p;
   const std::int64_t now = traits::now();
   (g.is_polled ? p.latencies.poll : p.latencies.ready).add(now - g.ready_at);
@@ -68,6 +93,10 @@ THRUM_COLD inline void end_timed_wait(machine& m, const goroutine& g) noexcept {
 
 /// A timed goroutine leaves the M, which may have lost its P meanwhile.
 THRUM_COLD inline void end_timed_slice(machine& m, goroutine& g) noexcept {
+  if (g.newest_carried != nullptr) {
+    take_carried(g.newest_carried);
+    return;
+  }
   g.flags &= static_cast<std::uint8_t>(~g_timed);
   processor* const p = m.p;
   if (p != nullptr && p->slice_of == p->counts.switches.get()) {
@@ -80,7 +109,9 @@ inline void count_lateness(machine& m, std::int64_t ns) noexcept { m.p->latencie
 
 /// The monitor has ended the slice of the running goroutine, and says how long it was.
 inline void count_cut_slice(machine& m) noexcept {
-  m.g->flags &= static_cast<std::uint8_t>(~g_timed);
+  if (m.g->newest_carried == nullptr) {
+    m.g->flags &= static_cast<std::uint8_t>(~g_timed);
+  }
   m.p->latencies.slice.add(m.p->slice_ran_ns.get());
 }
 
