@@ -5,7 +5,7 @@
 
 All of them are compiled as one source file, each in a namespace of its own, since most of the time is that of
 the headers; each is run as a process of its own. A block whose first line is `// needs: NAME` is a source file of its
-own, compiled if pkg-config knows the library of that name (or the compiler OpenMP or Asio), and left out with a line if not.
+own, compiled if pkg-config knows the library of that name (or the compiler OpenMP, Asio or glibc), and left out with a line if not.
 A block whose first line is `// NAME.hpp` is a header, which the page's other blocks include by that name.
 
   CXX=g++ code_blocks.py
@@ -46,7 +46,11 @@ def as_function(where, line, body, number):
 COMPILE = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT / 'include'}"]
 
 # Which pkg-config does not know: options, and what compiles where it is installed.
-TRIED = {"openmp": (["-fopenmp"], ""), "asio": ([], "#include <asio/version.hpp>\n")}
+TRIED = {
+    "openmp": (["-fopenmp"], ""),
+    "asio": ([], "#include <asio/version.hpp>\n"),
+    "glibc": ([], "#include <features.h>\n#if !defined(__GLIBC__) || !defined(__LP64__)\n#error\n#endif\n"),
+}
 
 
 def compiles(text, program, options=()):
