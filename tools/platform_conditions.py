@@ -15,7 +15,7 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
             "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp", "thrum/detail/os/cpu_timer.hpp",
             "thrum/detail/os/backtrace.hpp", "thrum/detail/os/exit.hpp", "thrum/detail/os/message.hpp", "thrum/detail/os/remove_tree.hpp",
             "thrum/detail/os/posix/thread.hpp", "thrum/detail/os/windows/unwind_table.hpp",
-            "thrum/detail/os/fence.hpp", "thrum/detail/os/thread_event.hpp", "thrum/detail/os/posix/code_image.hpp",
+            "thrum/detail/os/result.hpp", "thrum/detail/os/fence.hpp", "thrum/detail/os/thread_event.hpp", "thrum/detail/os/posix/code_image.hpp",
             "thrum/detail/os/posix/loaded_code.hpp", "thrum/detail/os/posix/new_handles.hpp",
             "thrum/detail/os/posix/plain_write.hpp",
             "thrum/detail/netpoll/netpoll.hpp",

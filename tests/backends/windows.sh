@@ -17,7 +17,7 @@ trap 'leave_own_wine; rm -rf "$out"' EXIT
 bodies() {
   [[ $1 = *SEPARATE* ]] || return 0
   echo "#define THRUM_BODIES 1" >"$out/bodies.cpp"
-  for file in base/fatal os/clock os/exit os/fence os/note os/processors os/wait_table os/windows/{memory,preempt_signal,process_wide,result} \
+  for file in base/fatal os/clock os/exit os/fence os/note os/processors os/result os/wait_table os/windows/{memory,preempt_signal,process_wide} \
     os/windows/{thread,thread_ref}; do
     echo "#include <thrum/detail/${file}.hpp>"
   done >>"$out/bodies.cpp"

@@ -10,7 +10,7 @@
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/processors.hpp>
-#include <thrum/detail/os/windows/uninterrupted.hpp>
+#include <thrum/detail/os/windows/thread.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -4,7 +4,7 @@
 // A library (DLL) that has a copy of the layer of its own, for windows_alone.cpp.
 #include <thrum/detail/os/memory_parts.hpp>
 #include <thrum/detail/os/thread_parts.hpp>
-#include <thrum/detail/os/windows/uninterrupted.hpp>
+#include <thrum/detail/os/windows/thread.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -56,7 +56,7 @@
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/netpoll/contract.hpp>
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <atomic>
 #include <cerrno>

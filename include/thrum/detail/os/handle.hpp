@@ -7,10 +7,9 @@
 #define THRUM_DETAIL_OS_HANDLE_HPP
 
 #include <thrum/detail/base/config.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #if THRUM_OS_POSIX
-
-#include <thrum/detail/os/posix/result.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -30,8 +29,6 @@ constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h
 }}}  // namespace thrum::THRUM_ABI::os
 
 #elif THRUM_OS_WINDOWS
-
-#include <thrum/detail/os/windows/result.hpp>
 
 #include <cstdint>
 

@@ -15,18 +15,18 @@
 #include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/directory.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/file.hpp>        // IWYU pragma: export
-#include <thrum/detail/os/posix/result.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/posix/socket.hpp>      // IWYU pragma: export
+#include <thrum/detail/os/result.hpp>            // IWYU pragma: export
 #endif
 
 #if THRUM_OS_WINDOWS
+#include <thrum/detail/os/result.hpp>              // IWYU pragma: export
 #include <thrum/detail/os/windows/descriptor.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/directory.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/windows/file.hpp>        // IWYU pragma: export
 #include <thrum/detail/os/windows/file_watch.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/pipe.hpp>        // IWYU pragma: export
 #include <thrum/detail/os/windows/process.hpp>     // IWYU pragma: export
-#include <thrum/detail/os/windows/result.hpp>      // IWYU pragma: export
 #include <thrum/detail/os/windows/socket.hpp>      // IWYU pragma: export
 #elif THRUM_OS_BSD
 #include <thrum/detail/os/bsd/process.hpp>        // IWYU pragma: export

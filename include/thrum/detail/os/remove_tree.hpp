@@ -9,7 +9,7 @@
 
 #if THRUM_OS_POSIX
 
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -216,7 +216,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcep
 
 #if THRUM_OS_WINDOWS
 
-#include <thrum/detail/os/windows/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What the wait table needs of the system (os/wait_table.hpp): an event, for which a thread sleeps. Code
-// that no signal and no other thread interrupts is in posix/thread.hpp and windows/uninterrupted.hpp.
+// that no signal and no other thread interrupts is in posix/thread.hpp and windows/thread.hpp.
 #ifndef THRUM_DETAIL_OS_THREAD_EVENT_HPP
 #define THRUM_DETAIL_OS_THREAD_EVENT_HPP
 
@@ -113,7 +113,7 @@ inline void call_in_child(void (*what)()) noexcept { ::pthread_atfork(nullptr, n
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/os/clock.hpp>
 #include <thrum/detail/os/windows/api.hpp>
-#include <thrum/detail/os/windows/uninterrupted.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/windows/thread.hpp>  // IWYU pragma: export
 
 #include <cstddef>
 #include <cstdint>

@@ -14,7 +14,7 @@
 
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/process.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -28,7 +28,7 @@
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/listing.hpp>
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 

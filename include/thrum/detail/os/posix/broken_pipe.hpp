@@ -18,7 +18,7 @@
 
 #if THRUM_OS_LINUX || THRUM_OS_FREEBSD
 
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cerrno>
 #include <ctime>

@@ -27,7 +27,7 @@
 
 #if THRUM_OS_POSIX
 
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <signal.h>
 

@@ -15,7 +15,7 @@
 #if THRUM_OS_POSIX
 
 #include <thrum/detail/os/handle.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 

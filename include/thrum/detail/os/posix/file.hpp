@@ -11,7 +11,7 @@
 
 #include <thrum/detail/os/file_modes.hpp>
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -16,7 +16,7 @@
 
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export: open_pipe
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 

@@ -15,7 +15,7 @@
 
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/message.hpp>
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 

@@ -10,7 +10,7 @@
 #if THRUM_OS_POSIX
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cerrno>
 #include <cstddef>

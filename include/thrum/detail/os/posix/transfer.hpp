@@ -14,7 +14,7 @@
 
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/message.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/result.hpp>
+#include <thrum/detail/os/result.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 
 #include <cstddef>

@@ -18,8 +18,8 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/os/note.hpp>
+#include <thrum/detail/os/result.hpp>
 #include <thrum/detail/os/windows/process_wide.hpp>
-#include <thrum/detail/os/windows/result.hpp>
 
 #include <atomic>
 #include <cstdint>

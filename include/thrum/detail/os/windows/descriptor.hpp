@@ -19,7 +19,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/os/handle.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/windows/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 #include <cstdint>

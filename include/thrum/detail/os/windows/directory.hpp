@@ -10,7 +10,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/os/file_modes.hpp>
-#include <thrum/detail/os/windows/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 #include <utility>

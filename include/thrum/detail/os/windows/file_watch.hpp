@@ -20,7 +20,7 @@
 
 #include <thrum/detail/os/answers.hpp>
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/windows/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 

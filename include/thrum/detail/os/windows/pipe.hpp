@@ -33,7 +33,7 @@
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/message.hpp>
-#include <thrum/detail/os/windows/result.hpp>
+#include <thrum/detail/os/result.hpp>
 
 #include <cstddef>
 

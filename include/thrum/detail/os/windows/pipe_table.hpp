@@ -13,9 +13,9 @@
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/handle.hpp>
+#include <thrum/detail/os/result.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 #include <thrum/detail/os/windows/process_wide.hpp>
-#include <thrum/detail/os/windows/result.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -14,7 +14,7 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/windows/result.hpp>
+#include <thrum/detail/os/result.hpp>
 #include <thrum/detail/os/windows/spawn.hpp>  // IWYU pragma: export
 
 #include <cstddef>

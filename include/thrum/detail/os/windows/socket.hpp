@@ -12,8 +12,8 @@
 
 #include <thrum/detail/os/handle.hpp>
 #include <thrum/detail/os/message.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/result.hpp>
 #include <thrum/detail/os/socket_types.hpp>
-#include <thrum/detail/os/windows/result.hpp>
 #include <thrum/detail/os/windows/socket_options.hpp>  // IWYU pragma: export
 
 #include <cstddef>

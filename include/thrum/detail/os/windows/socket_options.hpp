@@ -11,8 +11,8 @@
 
 #include <thrum/detail/os/answers.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/handle.hpp>
+#include <thrum/detail/os/result.hpp>
 #include <thrum/detail/os/socket_types.hpp>
-#include <thrum/detail/os/windows/result.hpp>
 
 #include <cstdint>
 

@@ -35,8 +35,8 @@ struct spawn_request {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+#include <thrum/detail/os/result.hpp>
 #include <thrum/detail/os/windows/api.hpp>
-#include <thrum/detail/os/windows/result.hpp>
 #include <thrum/detail/os/windows/wide_text.hpp>
 
 #include <cwchar>

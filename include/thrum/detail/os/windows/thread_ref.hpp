@@ -81,7 +81,7 @@ class thread_ref {
 #include <thrum/detail/os/windows/api.hpp>
 #include <thrum/detail/os/windows/machine_aarch64.hpp>
 #include <thrum/detail/os/windows/machine_x86_64.hpp>
-#include <thrum/detail/os/windows/uninterrupted.hpp>
+#include <thrum/detail/os/windows/thread.hpp>
 
 #include <cstddef>
 #include <cstring>
