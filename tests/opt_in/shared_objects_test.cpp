@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 //
 // One library in a process, though several of its shared objects hold it and hide it: what
-// os/elf/process_wide.hpp promises. The objects are tests/shared/plugin.cpp, twice.
+// os/posix/process_wide.hpp promises. The objects are tests/shared/plugin.cpp, twice.
 
 #include "support/program.hpp"
 #include "support/test.hpp"

@@ -7,20 +7,19 @@
 #define THRUM_DETAIL_OS_IO_PARTS_HPP
 
 #include <thrum/detail/base/config.hpp>
-#include <thrum/detail/os/handle.hpp>       // IWYU pragma: export
-#include <thrum/detail/os/message.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/remove_tree.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/handle.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/remove_tree.hpp>   // IWYU pragma: export
+#include <thrum/detail/os/result.hpp>        // IWYU pragma: export
+#include <thrum/detail/os/socket_types.hpp>  // IWYU pragma: export
 
 #if THRUM_OS_POSIX
 #include <thrum/detail/os/posix/descriptor.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/directory.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/file.hpp>        // IWYU pragma: export
 #include <thrum/detail/os/posix/socket.hpp>      // IWYU pragma: export
-#include <thrum/detail/os/result.hpp>            // IWYU pragma: export
 #endif
 
 #if THRUM_OS_WINDOWS
-#include <thrum/detail/os/result.hpp>              // IWYU pragma: export
 #include <thrum/detail/os/windows/descriptor.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/directory.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/windows/file.hpp>        // IWYU pragma: export
@@ -32,12 +31,10 @@
 #include <thrum/detail/os/bsd/process.hpp>        // IWYU pragma: export
 #include <thrum/detail/os/bsd/vnode_watch.hpp>    // IWYU pragma: export
 #include <thrum/detail/os/posix/new_handles.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/plain_write.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>     // IWYU pragma: export
 #elif THRUM_OS_PORTABLE
 #include <thrum/detail/os/posix/absent.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/new_handles.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/posix/plain_write.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/transfer.hpp>     // IWYU pragma: export
 #elif THRUM_OS_LINUX
 #include <thrum/detail/os/linux/file_watch.hpp>  // IWYU pragma: export

@@ -9,10 +9,8 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/os/memory.hpp>  // IWYU pragma: export
 
-#if THRUM_OS_ELF
-#include <thrum/detail/os/elf/process_wide.hpp>  // IWYU pragma: export
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/process_wide.hpp>  // IWYU pragma: export
+#if THRUM_OS_POSIX
+#include <thrum/detail/os/posix/process_wide.hpp>  // IWYU pragma: export
 #elif THRUM_OS_WINDOWS
 #include <thrum/detail/os/windows/process_wide.hpp>  // IWYU pragma: export
 #endif

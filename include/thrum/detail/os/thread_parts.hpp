@@ -31,12 +31,14 @@
 
 #if THRUM_OS_LINUX
 #include <thrum/detail/os/linux/this_thread.hpp>  // IWYU pragma: export
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/thread.hpp>           // IWYU pragma: export
+#elif THRUM_OS_BSD
+#include <thrum/detail/os/bsd/thread.hpp>  // IWYU pragma: export
+#endif
+
+#if THRUM_OS_MACOS
 #include <thrum/detail/os/darwin/wait_on_address.hpp>  // IWYU pragma: export
 #elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/freebsd/thread.hpp>  // IWYU pragma: export
-#include <thrum/detail/os/freebsd/umtx.hpp>    // IWYU pragma: export
+#include <thrum/detail/os/freebsd/umtx.hpp>  // IWYU pragma: export
 #endif
 
 #if !THRUM_HAS_FUTEX

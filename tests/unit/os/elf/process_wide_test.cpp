@@ -7,7 +7,7 @@
 
 #if THRUM_OS_ELF
 
-#include <thrum/detail/os/elf/process_wide.hpp>
+#include <thrum/detail/os/posix/process_wide.hpp>
 
 #include "support/catch.hpp"
 

@@ -17,8 +17,8 @@
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/message.hpp>
 #include <thrum/detail/os/result.hpp>
+#include <thrum/detail/os/socket_types.hpp>
 
 #include <cerrno>
 #include <cstddef>

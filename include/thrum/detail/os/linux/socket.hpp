@@ -11,9 +11,9 @@
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/message.hpp>       // IWYU pragma: export
 #include <thrum/detail/os/posix/socket.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/result.hpp>
+#include <thrum/detail/os/socket_types.hpp>  // IWYU pragma: export
 
 #include <cstddef>
 #include <cstdint>

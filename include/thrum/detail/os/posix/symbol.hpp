@@ -7,19 +7,65 @@
 #ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 #define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
-#include <cstdint>
-
 #include <thrum/detail/base/config.hpp>
+
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
+
+#include <thrum/detail/base/relaxed.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
+// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
+
+/// Without effect, as the next one.
+inline constinit base::hint<bool> wants_source_lines{true};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+struct line_tool {
+  std::string path;
+};
+
+/// Without a path: there is none.
+inline line_tool find_line_tool() { return {}; }
+
+inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
+                                              const std::vector<std::uintptr_t>& places,
+                                              std::int64_t, bool&) {
+  return std::vector<std::string>(places.size());
+}
+
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
 
 #if THRUM_OS_POSIX
 
 #include <thrum/detail/os/posix/code_image.hpp>   // IWYU pragma: export
 #include <thrum/detail/os/posix/loaded_code.hpp>  // IWYU pragma: export
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-#include <thrum/detail/os/posix/no_source_lines.hpp>  // IWYU pragma: export
-#else
+
+#if !THRUM_OS_BSD && !THRUM_OS_ANDROID
 #include <thrum/detail/os/linux/source_lines.hpp>  // IWYU pragma: export
 #endif
+
+#include <cstdint>
 
 #include <string>
 #include <string_view>

@@ -24,11 +24,9 @@
 #include <thrum/detail/os/posix/preempt_signal.hpp>
 #include <thrum/detail/os/posix/thread.hpp>
 
-#if THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/thread.hpp>  // IWYU pragma: export
-#elif THRUM_OS_FREEBSD
-#include <thrum/detail/os/freebsd/thread.hpp>  // IWYU pragma: export
-#elif THRUM_OS_PORTABLE
+#if THRUM_OS_BSD
+#include <thrum/detail/os/bsd/thread.hpp>  // IWYU pragma: export
+#else
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 using thread_sight = clock_sight;

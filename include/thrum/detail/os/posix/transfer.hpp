@@ -1,10 +1,17 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Receiving and sending, where the system has no more than POSIX.
+// Receiving, sending and writing, where the system has no more than POSIX.
 //
 // A message at a time, in place of many by one call. If a datagram did not fit, the system says that
 // it was longer, not how long it was.
+//
+// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
+// open file, where the system has nothing for either.
+//
+// On macOS the signal goes to the process and not to the writing thread, so no mask keeps it away. But
+// an open file can be set to raise none. Files that were made here are set from the beginning. One that
+// was handed over is set before the first write to it, and stays so, also for others that have it open.
 #ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 #define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
@@ -13,9 +20,8 @@
 #if THRUM_OS_BSD || THRUM_OS_PORTABLE
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/message.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/result.hpp>
-#include <thrum/detail/os/socket_types.hpp>
+#include <thrum/detail/os/socket_types.hpp>  // IWYU pragma: export
 
 #include <cstddef>
 
@@ -47,6 +53,19 @@ io_result send_to(handle fd, const void* from, std::size_t n, const ::sockaddr* 
 io_result send_messages(handle fd, message* first, unsigned n) noexcept;
 io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 
+/// What a call that does not wait returns where the system has none.
+inline constexpr io_result cannot_tell = not_supported;
+
+/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
+io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
+io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+
+inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
+inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
+
 // Moving bytes between descriptors without copying them, where no call does that.
 
 /// Whether the system has it.
@@ -63,6 +82,18 @@ inline void widen_pipe(handle, std::size_t) noexcept {}
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+#if THRUM_OS_MACOS
+#include <thrum/detail/os/posix/descriptor.hpp>
+
+#include <fcntl.h>
+#else
+#include <thrum/detail/os/posix/broken_pipe.hpp>
+
+#include <cerrno>
+#endif
+
+#include <sys/uio.h>
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 #if defined(MSG_NOSIGNAL)
@@ -128,6 +159,40 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* 
   }
   return io_result{n};
 }
+
+THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
+                                                 std::size_t n) noexcept {
+  const piece part = piece_of(from, n);
+  return write_pieces(fd, &part, 1);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts,
+                                                       std::size_t count) noexcept {
+  return result_of(::readv(fd, parts, static_cast<int>(count)));
+}
+
+#if THRUM_OS_MACOS
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                                        std::size_t count) noexcept {
+  const io_result told = result_of(::fcntl(fd, F_GETNOSIGPIPE));
+  if (told < 0) {
+    return told;
+  }
+  if (told == 0) {
+    if (const io_result result = result_of(::fcntl(fd, F_SETNOSIGPIPE, 1)); result < 0) {
+      return result;
+    }
+  }
+  return result_of(::writev(fd, parts, static_cast<int>(count)));
+}
+#else
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                                        std::size_t count) noexcept {
+  return without_broken_pipe(
+      [&] { return result_of(::writev(fd, parts, static_cast<int>(count))); },
+      [](io_result result) { return result == -EPIPE; });
+}
+#endif
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif

@@ -49,7 +49,6 @@ bool is_socket(handle fd) noexcept;
 
 #if THRUM_BODIES
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/os/message.hpp>
 #include <thrum/detail/os/socket_types.hpp>
 #include <thrum/detail/os/windows/api.hpp>
 #include <thrum/detail/os/windows/pipe.hpp>

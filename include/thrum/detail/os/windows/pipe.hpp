@@ -32,8 +32,8 @@
 
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/message.hpp>
 #include <thrum/detail/os/result.hpp>
+#include <thrum/detail/os/socket_types.hpp>
 
 #include <cstddef>
 

@@ -11,9 +11,8 @@
 #if THRUM_OS_WINDOWS
 
 #include <thrum/detail/os/handle.hpp>
-#include <thrum/detail/os/message.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/result.hpp>
-#include <thrum/detail/os/socket_types.hpp>
+#include <thrum/detail/os/socket_types.hpp>            // IWYU pragma: export
 #include <thrum/detail/os/windows/socket_options.hpp>  // IWYU pragma: export
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 //
 // Everything else is reached from the M, which a switch returns anew.
 //
-// The library may be in several shared objects of a process (os/elf/process_wide.hpp), and each
+// The library may be in several shared objects of a process (os/posix/process_wide.hpp), and each
 // has a thread-local of its own. The thread's M is also kept under a key that all of them know; a
 // shared object that finds its own variable null looks there, and keeps what it has found: a thread
 // has one M from its start to its end. The executable is loaded before any M exists: each M tells it

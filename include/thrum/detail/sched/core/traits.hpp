@@ -31,7 +31,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The tunables of the scheduler, each with its unit, its constraint and its origin.
 struct default_traits {
-  /// What stands once for these stands once in the process: see os/elf/process_wide.hpp.
+  /// What stands once for these stands once in the process: see os/posix/process_wide.hpp.
   static constexpr bool is_process_wide = true;
 
   /// Slots in a P's ring. A power of two. From Go: large enough that overflow to the global queue

@@ -37,8 +37,8 @@
 // Rejected: default visibility for such variables (see the problem; and gcc's unique symbols keep
 // the object in memory as well), dlsym (does not find what is RTLD_LOCAL), a name in the
 // environment (threads), a file in /proc (may not be mounted).
-#ifndef THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP
-#define THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_WIDE_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_WIDE_HPP
 
 #include <thrum/detail/base/config.hpp>
 
@@ -144,6 +144,7 @@ Function* first_in_process(std::atomic<Function*>& first,
 #include <utility>
 
 #include <link.h>
+
 #if THRUM_SHARED_OBJECT
 #include <dlfcn.h>
 #endif
@@ -333,4 +334,62 @@ THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std:
 #endif
 
 #endif  // THRUM_OS_ELF
-#endif
+
+#if THRUM_OS_MACOS
+
+#include <thrum/detail/base/order.hpp>
+
+#include <atomic>
+#include <type_traits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// What exists once in a process, where the linker makes one variable of all of a name: in every shared
+// object that does not hide its symbols. Those that do have a library of their own each.
+
+using namespace base::orders;
+
+/// The one T of the process. T() does not throw, T is never destroyed. What needs code to be made is made
+/// while the first shared object that uses it is loaded, or by its first use, if that is earlier.
+template <class T>
+class process_wide {
+ public:
+  [[gnu::visibility("default")]] static T& get() noexcept {
+    if constexpr (is_constant<T>) {
+      return own.object;
+    } else {
+      static_cast<void>(&made_early);  // makes it exist
+      static place made;
+      return made.object;
+    }
+  }
+
+ private:
+  template <class U>
+  static constexpr bool is_constant = requires {
+    typename std::bool_constant<(U(), true)>;
+  };
+
+  union place {  // never destroyed
+    constexpr place() noexcept : object() {}
+    ~place() {}
+    T object;
+  };
+  [[gnu::visibility("default")]] static inline place own;
+  static inline const bool made_early = (get(), true);
+};
+
+/// The function of whichever shared object was the first to bring one: a handler that each of them
+/// would install, and that all of them must know.
+template <class Function>
+Function* first_in_process(std::atomic<Function*>& first,
+                           std::type_identity_t<Function>* own) noexcept {
+  Function* known = nullptr;
+  // relaxed: a constant once set
+  return first.compare_exchange_strong(known, own, relaxed, relaxed) ? own : known;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_WIDE_HPP
