@@ -51,8 +51,8 @@
     "thrum: this operating system is not supported; supported are Linux, macOS, FreeBSD and Windows"
 #endif
 
-// What macOS and FreeBSD share stands in os/bsd/, what Linux and FreeBSD share, as their programs are
-// ELF files, in os/elf/, and what all three share in os/posix/.
+// What macOS and FreeBSD share stands in os/bsd/, what all three share in os/posix/. The programs of
+// Linux and FreeBSD are ELF files.
 #define THRUM_OS_BSD (THRUM_OS_MACOS || THRUM_OS_FREEBSD)
 #define THRUM_OS_ELF (THRUM_OS_LINUX || THRUM_OS_FREEBSD)
 #define THRUM_OS_POSIX (THRUM_OS_LINUX || THRUM_OS_MACOS || THRUM_OS_FREEBSD)

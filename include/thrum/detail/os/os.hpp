@@ -14,16 +14,13 @@
 #include <thrum/detail/os/posix/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/posix/fault.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/posix/symbol.hpp>          // IWYU pragma: export
+#include <thrum/detail/os/posix/unwind_table.hpp>    // IWYU pragma: export
 #endif
 
 #if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 #include <thrum/detail/os/linux/bare_places.hpp>  // IWYU pragma: export
 #endif
-#if THRUM_OS_ELF
-#include <thrum/detail/os/elf/unwind_table.hpp>  // IWYU pragma: export
-#elif THRUM_OS_MACOS
-#include <thrum/detail/os/darwin/unwind_table.hpp>  // IWYU pragma: export
-#elif THRUM_OS_WINDOWS
+#if THRUM_OS_WINDOWS
 #include <thrum/detail/os/windows/caught_signals.hpp>  // IWYU pragma: export
 #include <thrum/detail/os/windows/fault.hpp>           // IWYU pragma: export
 #include <thrum/detail/os/windows/symbol.hpp>          // IWYU pragma: export
