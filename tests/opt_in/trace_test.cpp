@@ -126,6 +126,17 @@ TEST_CASE("THRUM_DEBUG=flight=FILE writes the record at SIGQUIT, and when a goro
   }
 }
 
+TEST_CASE("a background goroutine that waits for long is not late") {
+  const support::folder folder;
+  const std::string file = (folder / "run.json").string();
+  const support::program_result r =
+      support::run_file(THRUM_TRACE_PATH, "waits_in_background",
+                        "THRUM_DEBUG=late=10,flight=" + file + ".late THRUM_TEST_TRACE=" + file);
+  INFO(r.text);
+  CHECK(r.exit_code == 0);
+  CHECK(r.says("normal 1, background 0\n"));
+}
+
 TEST_CASE(
     "THRUM_DEBUG=flight=FILE writes the record before the report of a panic or a deadlock ends the "
     "program, "

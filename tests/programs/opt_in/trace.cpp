@@ -396,6 +396,35 @@ int is_late() {
   });
 }
 
+/// A background goroutine waits until the others have nothing to do, so only the normal one is late.
+int waits_in_background() {
+  thrum::options options = thrum::options::from_environment();
+  options.procs = 1;
+  thrum::goroutine_id normal = 0;
+  thrum::goroutine_id background = 0;
+  thrum::run(options, [&] {
+    auto low = thrum::spawn({.priority = thrum::priority::background},
+                            [&] { background = thrum::this_goroutine::id(); });
+    auto other = thrum::spawn([&] { normal = thrum::this_goroutine::id(); });
+    const auto end = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    other.join();
+    low.join();
+    thrum::trace::snapshot(trace_path());
+  });
+  std::string text(1 << 20, '\0');
+  std::FILE* const file = std::fopen(trace_path().c_str(), "r");
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  const auto is_late = [&](thrum::goroutine_id id) {
+    return text.find(R"("ready for too long","s":"t","args":{"goroutine":)" + std::to_string(id) +
+                     "}") != std::string::npos;
+  };
+  std::printf("normal %d, background %d\n", is_late(normal), is_late(background));
+  return 0;
+}
+
 // ---- on_switch -----------------------------------------------------------------------------------
 
 /// What the hook has seen. A goroutine that is inside has a note of its own.
@@ -565,6 +594,7 @@ const programs::entry entries[] = {
     {"works_and_records", works_and_records},
     {"quits", quits},
     {"is_late", is_late},
+    {"waits_in_background", waits_in_background},
     {"deadlock", deadlock},
     {"deadlocks", deadlocks},
     {"panics", panics},

@@ -124,10 +124,15 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
   add_with_name(m, e, g);
 }
 
-/// g was ready for too long before it runs. The thread that makes threads writes the record.
-[[gnu::cold]] THRUM_NOINLINE inline void note_late(sched::machine& m) noexcept {
+/// g was ready for too long before it runs. The thread that makes threads writes the record. A background goroutine
+/// may wait for as long as others run.
+[[gnu::cold]] THRUM_NOINLINE inline void note_late(sched::machine& m,
+                                                   const sched::goroutine& g) noexcept {
+  if (g.priority() == priority::background) {
+    return;
+  }
   static constexpr std::string_view text = "ready for too long";
-  event e = event_of(m, event_kind::marked, 0, reinterpret_cast<std::uintptr_t>(text.data()));
+  event e = event_of(m, event_kind::marked, g.id, reinterpret_cast<std::uintptr_t>(text.data()));
   e.value = event::limited(text.size());
   add(&m, event::pack(e));
   if (e.time >= next_late.get()) {
@@ -142,7 +147,7 @@ THRUM_INLINE void end_wait(sched::machine& m, const sched::goroutine& g,
                            std::uint64_t now) noexcept {
   const std::uint64_t since = std::exchange(g.recorded_ready_at, 0);
   if (since != 0 && now > since && now - since > longest_wait.get()) [[unlikely]] {
-    note_late(m);
+    note_late(m, g);
   }
 }
 
