@@ -26,7 +26,7 @@ FLOORS = {
     "sched/fork/fork_deque.hpp": 3.1, "sched/fork": 3.3,
     "debug": 4, "debug/profile.hpp": 5, "profile": 5, "debug/serve.hpp": 7.1, "debug/tracy.hpp": 5, "page": 7.1,
     # What the scheduler tells the recorder, and what is made of it.
-    "trace/chunk.hpp": 2, "trace/event.hpp": 2, "trace/event_kind.hpp": 2, "trace/recorder.hpp": 2,
+    "trace/chunk.hpp": 2, "trace/event.hpp": 2, "trace/probes.hpp": 2, "trace/event_kind.hpp": 2, "trace/recorder.hpp": 2,
     "trace/hooks.hpp": 3.2, "trace/trace_parts.hpp": 5, "trace": 4, "trace.hpp": 5,
     "attributes.hpp": 5, "options.hpp": 5, "start": 5, "stop_condition.hpp": 5, "until.hpp": 5, "panic.hpp": 5, "join_handle.hpp": 5,
     "on_host.hpp": 5, "runtime.hpp": 5, "implementation.hpp": 9, "go.hpp": 5, "this_goroutine.hpp": 5, "blocking.hpp": 5,

@@ -30,7 +30,7 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
 # What files of no port may ask. A list of what is allowed cannot be got round by a name that it does
 # not know.
 OPTION = re.compile(
-    r"THRUM_(?:EXCEPTIONS|CHECKS|TRACE|ASAN|TSAN|SEPARATE|BODIES|TEMPLATE_BODIES|SHARED_OBJECT|REQUIREMENTS_MET|TRAITS_HEADER"
+    r"THRUM_(?:EXCEPTIONS|CHECKS|TRACE|USDT|ASAN|TSAN|SEPARATE|BODIES|TEMPLATE_BODIES|SHARED_OBJECT|REQUIREMENTS_MET|TRAITS_HEADER"
     r"|KEEP_ERRNO|FAKE_NET)|THRUM_(?:\w+_)?HPP|defined|__cplusplus|__cpp_\w+|__clang__|__OPTIMIZE__"
     r"|_LIBCPP_VERSION")
 
@@ -49,6 +49,8 @@ OTHERS = re.compile(
 SYSTEM_HEADERS = {
     # It replaces the C library's own locks, in a program that asks for it.
     "thrum/debug/mutex_watch.hpp": {"dlfcn.h", "pthread.h"},
+    # Probes, in a program that asks for them.
+    "thrum/detail/trace/probes.hpp": {"sys/sdt.h"},
 }
 
 DIRECTIVE = re.compile(r"\s*(?:#|%:)\s*(\w+)(.*)", re.S)

@@ -208,4 +208,19 @@ TEST_CASE("Tracy gets a fiber for each goroutine that runs, and a new one has th
       THRUM_TRACE_PATH);
 }
 
+#ifdef THRUM_TRACE_PROBES  // there is <sys/sdt.h>
+
+TEST_CASE("a program with THRUM_USDT=1 has a probe at each place of the recorder") {
+  const support::program_result r = support::run_line("readelf -n " THRUM_TRACE_PATH);
+  if (r.exit_code != 0) {
+    WARN("there is no readelf: the probes are not looked for");
+    return;
+  }
+  for (const char* const name : {"made", "runs", "leaves", "ready", "event"}) {
+    CHECK(r.says("Provider: thrum\n    Name: " + std::string(name) + "\n"));
+  }
+}
+
+#endif
+
 #endif

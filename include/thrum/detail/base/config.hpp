@@ -9,6 +9,7 @@
 //   THRUM_SEPARATE=1 in every source file: the implementation is in one that includes
 //                    <thrum/implementation.hpp>, and not in each that includes a header
 //   THRUM_TRACE=1    in every source file: the scheduler records what it does, for <thrum/trace.hpp>
+//   THRUM_USDT=1     beside THRUM_TRACE=1: probes for bpftrace and perf at the same places; wants <sys/sdt.h>
 //   THRUM_KEEP_ERRNO leaves the C library's errno as it is: see errno.hpp
 //   THRUM_NO_CFI     with clang and -fno-asynchronous-unwind-tables, where it otherwise rejects the
 //                    call-frame information of the context switch
@@ -208,6 +209,12 @@ loongarch64 (lp64d)"
 #if !defined(THRUM_TRACE)
 #define THRUM_TRACE 0
 #endif
+#if !defined(THRUM_USDT)
+#define THRUM_USDT 0
+#endif
+#if THRUM_USDT && !THRUM_TRACE
+#error "thrum: THRUM_USDT=1 needs THRUM_TRACE=1 beside it in every source file"
+#endif
 
 // Whether this is compiled for a shared object, or for whatever comes: not for an executable alone.
 #if defined(__PIC__) && !defined(__PIE__)
@@ -234,7 +241,9 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_CHECKS
 #endif
-#if THRUM_TRACE
+#if THRUM_USDT
+#define THRUM_ABI_TRACE _trace_usdt
+#elif THRUM_TRACE
 #define THRUM_ABI_TRACE _trace
 #else
 #define THRUM_ABI_TRACE

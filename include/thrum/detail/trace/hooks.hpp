@@ -12,6 +12,7 @@
 #include <thrum/detail/base/intrusive_queue.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/trace/event_kind.hpp>
+#include <thrum/detail/trace/probes.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -291,18 +292,21 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
 
 /// `m` makes g, which will be ready in a moment. Null: a thread without an M does.
 THRUM_INLINE void made(sched::machine* m, const sched::goroutine& g) noexcept {
+  THRUM_PROBE2(made, g.id, m == nullptr || m->g == nullptr ? 0 : m->g->id);
   if (the_recorder.is_on()) [[unlikely]] {
     note_made(m, g);
   }
 }
 /// m puts g on the processor.
 THRUM_INLINE void runs(sched::machine& m, const sched::goroutine& g) noexcept {
+  THRUM_PROBE2(runs, g.id, g.name);
   if (the_recorder.sees_switches()) [[unlikely]] {
     note_run(m, g);
   }
 }
 /// g, which has never left the thread of m, has a processor again.
 THRUM_INLINE void continues(sched::machine& m, const sched::goroutine& g) noexcept {
+  THRUM_PROBE2(runs, g.id, g.name);
   if (the_recorder.is_on()) [[unlikely]] {
     record_run(m, g);
   }
@@ -310,6 +314,12 @@ THRUM_INLINE void continues(sched::machine& m, const sched::goroutine& g) noexce
 /// g leaves m for `next`; null: for g0.
 THRUM_INLINE void switches(sched::machine& m, const sched::goroutine& g,
                            const sched::goroutine* next, bool for_good) noexcept {
+  THRUM_PROBE2(leaves, g.id, static_cast<int>(for_good));
+#if THRUM_USDT
+  if (next != nullptr) {
+    THRUM_PROBE2(runs, next->id, next->name);
+  }
+#endif
   if (the_recorder.sees_switches()) [[unlikely]] {
     note_switch(m, g, next, for_good);
   }
@@ -320,6 +330,7 @@ THRUM_INLINE void waits_on(sched::machine& m, const void* object) noexcept {
 }
 /// The calling thread, whose M is `m`, makes g ready.
 THRUM_INLINE void readied(sched::machine* m, const sched::goroutine& g) noexcept {
+  THRUM_PROBE1(ready, g.id);
   if (the_recorder.is_on()) [[unlikely]] {
     note_ready(m, g, readied_by::goroutine);
   }
@@ -327,6 +338,11 @@ THRUM_INLINE void readied(sched::machine* m, const sched::goroutine& g) noexcept
 /// As readied(), for each of a queue.
 THRUM_INLINE void readied_all(sched::machine* m,
                               const base::intrusive_queue<sched::goroutine>& gs) noexcept {
+#if THRUM_USDT
+  for (const sched::goroutine* g = gs.front(); g != nullptr; g = g->queue_next) {
+    THRUM_PROBE1(ready, g->id);
+  }
+#endif
   if (the_recorder.is_on()) [[unlikely]] {
     for (const sched::goroutine* g = gs.front(); g != nullptr; g = g->queue_next) {
       note_ready(m, *g, readied_by::goroutine);
@@ -335,6 +351,7 @@ THRUM_INLINE void readied_all(sched::machine* m,
 }
 /// The poller makes g ready.
 THRUM_INLINE void readied_by_poller(const sched::goroutine& g) noexcept {
+  THRUM_PROBE1(ready, g.id);
   if (the_recorder.is_on()) [[unlikely]] {
     note_ready(sched::current_m(), g, readied_by::poller);
   }
@@ -342,6 +359,7 @@ THRUM_INLINE void readied_by_poller(const sched::goroutine& g) noexcept {
 /// Something happens to the goroutine of m, or to m.
 THRUM_INLINE void happens(sched::machine& m, event_kind kind, std::uint64_t value = 0,
                           std::uint64_t other = 0) noexcept {
+  THRUM_PROBE4(event, static_cast<int>(kind), m.g == nullptr ? 0 : m.g->id, value, other);
   if (the_recorder.is_on()) [[unlikely]] {
     note(m, kind, value, other);
   }
@@ -350,6 +368,7 @@ THRUM_INLINE void happens(sched::machine& m, event_kind kind, std::uint64_t valu
 THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_kind kind,
                              std::uint32_t p, std::uint64_t goroutine = 0,
                              std::uint64_t other = 0) noexcept {
+  THRUM_PROBE4(event, static_cast<int>(kind), goroutine, 0, other);
   if (the_recorder.is_on()) [[unlikely]] {
     note_p(scheduler, kind, p, goroutine, other);
   }
@@ -363,6 +382,7 @@ THRUM_INLINE void labelled(sched::machine* m, const sched::goroutine& g,
 }
 /// A poll has made so many goroutines ready.
 THRUM_INLINE void polled(const sched::runtime_scheduler& scheduler, std::size_t n) noexcept {
+  THRUM_PROBE4(event, static_cast<int>(event_kind::polled), 0, n, 0);
   if (the_recorder.is_on() && n != 0) [[unlikely]] {
     note_figure(scheduler, event_kind::polled, n);
   }
