@@ -127,7 +127,7 @@ class Amalgam:
         self.include = include
         self.out = []
         self.under = {}  # header: under which conditions it stands in the file
-        self.bodies = {}  # header: when they are compiled, and their lines; None once they go where they stand
+        self.bodies = {}  # header: of each part when it is compiled, and its lines; None once they go where they stand
 
     def stands(self, name, here):
         """Whether it has been compiled before whenever this place is."""
@@ -141,6 +141,8 @@ class Amalgam:
         if not UNGUARDED.match(name):
             guard = find_guard(name, lines)
             self.under.setdefault(name, []).append(conditions)
+        if self.bodies is not None:
+            self.bodies[name] = []
         self.out.append(f"// ---- {name} ----")
         self.add_lines(name, lines, guard, conditions)
         self.out.append("")
@@ -158,7 +160,8 @@ class Amalgam:
             if depth == 0 and guard and self.bodies is not None and kind == "if" and BODIES.match(text):
                 tests = [f"defined({lines[guard[0]].split()[1]})"]
                 tests += [test for holds, not_these in stack for test in holds + [f"!({t})" for t in not_these]]
-                aside = self.bodies[name] = (tests + [text], [])
+                aside = (tests + [text], [])
+                self.bodies[name].append(aside)
                 depth = 1
                 continue
             if depth > 0:
@@ -196,17 +199,15 @@ class Amalgam:
         """What was put aside, under the conditions under which its header's text counts. `first`: includes all."""
         bodies, self.bodies = self.bodies, None
         for name in self.order(first, set(), []):
-            if name not in bodies:
-                continue
-            tests, lines = bodies[name]
-            under = self.under[name]
-            here = Conditions(conditions.systems & {one for each in under for one in each.systems}, conditions.others)
-            for test in tests[all(each.others <= conditions.others for each in under):]:
-                here = here.and_if(test)
-            self.out += [f"// ---- {name}: bodies ----", "#if " + " && ".join(
-                test if re.fullmatch(r"[\w()]+", test) else f"({test})" for test in tests)]
-            self.add_lines(name, lines, (), here)
-            self.out += ["#endif", ""]
+            for tests, lines in bodies.get(name, []):
+                under = self.under[name]
+                here = Conditions(conditions.systems & {one for each in under for one in each.systems}, conditions.others)
+                for test in tests[all(each.others <= conditions.others for each in under):]:
+                    here = here.and_if(test)
+                self.out += [f"// ---- {name}: bodies ----", "#if " + " && ".join(
+                    test if re.fullmatch(r"[\w()]+", test) else f"({test})" for test in tests)]
+                self.add_lines(name, lines, (), here)
+                self.out += ["#endif", ""]
 
 
 def without_licences(lines):

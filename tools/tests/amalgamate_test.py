@@ -91,6 +91,18 @@ class Amalgamate(unittest.TestCase):
             self.assertEqual(re.findall(r"int (\w+);", "\n".join(made.out)),
                              ["in_a", "in_b", "body_of_b", "in_c", "body_of_a"])
 
+    def test_each_of_several_parts_with_bodies_stands_under_its_own_condition(self):
+        with tempfile.TemporaryDirectory() as folder:
+            include = pathlib.Path(folder)
+            (include / "thrum").mkdir()
+            part = "#if THRUM_OS_{0}\nint in_{0};\n#if THRUM_BODIES\nint body_of_{0};\n#endif\n#endif"
+            (include / "thrum/main.hpp").write_text(header("main", part.format("LINUX") + "\n" + part.format("WINDOWS")))
+            made = amalgamate.Amalgam(include)
+            made.add("thrum/main.hpp", amalgamate.Conditions())
+            made.add_bodies("thrum/main.hpp", amalgamate.Conditions())
+            self.assertEqual(re.findall(r"#if \S+ && THRUM_OS_(\w+) && THRUM_BODIES\nint body_of_(\w+);", "\n".join(made.out)),
+                             [("LINUX", "LINUX"), ("WINDOWS", "WINDOWS")])
+
     def test_a_header_without_a_guard_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             include = pathlib.Path(folder)
