@@ -70,7 +70,7 @@ IMPLEMENTATION = """
 BODIES_HERE
 #if THRUM_BODIES && THRUM_SEPARATE
 #include <thrum/testing/fake_net.hpp>
-#include <thrum/detail/netpoll/ring_poller.hpp>
+#include <thrum/detail/netpoll/io_uring.hpp>
 #endif
 //
 #include <thrum/detail/base/put_macros_back.hpp>

@@ -42,7 +42,7 @@
 #endif
 #if THRUM_SEPARATE
 // What <thrum/io_uring.hpp> makes available.
-#include <thrum/detail/netpoll/ring_poller.hpp>
+#include <thrum/detail/netpoll/io_uring.hpp>
 #endif
 //
 #include <thrum/detail/base/put_macros_back.hpp>

@@ -18,8 +18,8 @@
 #if THRUM_OS_LINUX
 
 #include <thrum/detail/base/order.hpp>
-#include <thrum/detail/netpoll/linux_poller.hpp>
-#include <thrum/detail/netpoll/ring_poller.hpp>
+#include <thrum/detail/netpoll/io_uring.hpp>  // IWYU pragma: keep: the body of make_ring
+#include <thrum/detail/netpoll/netpoll.hpp>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 

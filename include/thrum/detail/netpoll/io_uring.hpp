@@ -173,10 +173,12 @@ using io_uring = basic_io_uring<io_uring_system>;
 
 #if THRUM_TEMPLATE_BODIES
 #include <thrum/detail/netpoll/io_uring_queue.hpp>
+#include <thrum/detail/netpoll/netpoll.hpp>
 #include <thrum/detail/os/os.hpp>
 
 #include <cerrno>
 #include <cstddef>
+#include <new>
 
 #include <poll.h>
 
@@ -337,6 +339,38 @@ void basic_io_uring<System>::wake() noexcept {
 
 #if THRUM_SEPARATE && THRUM_BODIES
 template class basic_io_uring<io_uring_system>;
+#endif
+
+#if THRUM_BODIES
+/// A ring as linux_poller calls it.
+class ring_poller final : public other_poller {
+ public:
+  int open() noexcept override { return ring_.open(); }
+  void close() noexcept override { ring_.close(); }
+  int add(os::handle fd, std::uint64_t tag) noexcept override { return ring_.add(fd, tag); }
+  void remove(os::handle fd, std::uint64_t tag, std::uint32_t asked) noexcept override {
+    ring_.remove(fd, tag, asked);
+  }
+  void ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept override {
+    ring_.ask(fd, tag, side, now);
+  }
+  void start(operation& what) noexcept override { ring_.start(what); }
+  void cancel(operation& what) noexcept override { ring_.cancel(what); }
+  int arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept override {
+    return ring_.arm_first(fd, tag, what);
+  }
+  int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept override {
+    return ring_.arm(fd, tag, what);
+  }
+  void poll(std::int64_t delay_ns, sink& to) noexcept override { ring_.poll(delay_ns, to); }
+  void wake() noexcept override { ring_.wake(); }
+  std::uint32_t descriptors() const noexcept override { return ring_.descriptors(); }
+
+ private:
+  io_uring ring_;
+};
+
+THRUM_OUT_OF_LINE other_poller* make_ring() noexcept { return new (std::nothrow) ring_poller; }
 #endif
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
