@@ -17,7 +17,7 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
             "thrum/detail/os/posix/thread.hpp", "thrum/detail/os/windows/unwind_table.hpp",
             "thrum/detail/os/result.hpp", "thrum/detail/os/fence.hpp", "thrum/detail/os/thread_event.hpp", "thrum/detail/os/posix/code_image.hpp",
             "thrum/detail/os/posix/loaded_code.hpp", "thrum/detail/os/posix/new_handles.hpp",
-            "thrum/detail/os/posix/process_wide.hpp", "thrum/detail/os/posix/unwind_table.hpp", "thrum/detail/os/bsd/thread.hpp",
+            "thrum/detail/os/posix/process_wide.hpp", "thrum/detail/os/posix/unwind_table.hpp", "thrum/detail/os/bsd/thread.hpp", "thrum/detail/os/linux/thread.hpp",
             "thrum/detail/netpoll/netpoll.hpp",
             # They replace the C library's calls, in a program that asks for it.
             "thrum/interpose.hpp", "thrum/detail/interpose/ask.hpp", "thrum/detail/interpose/several.hpp",

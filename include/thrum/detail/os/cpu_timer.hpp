@@ -12,7 +12,7 @@
 #include <thrum/detail/base/convert.hpp>
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
-#include <thrum/detail/os/linux/this_thread.hpp>
+#include <thrum/detail/os/linux/thread.hpp>
 
 #include <cerrno>
 #include <cstddef>

@@ -25,12 +25,11 @@
 #elif THRUM_OS_PORTABLE
 #include <thrum/detail/os/posix/thread_ref.hpp>  // IWYU pragma: export
 #elif THRUM_OS_LINUX
-#include <thrum/detail/os/linux/futex.hpp>   // IWYU pragma: export
-#include <thrum/detail/os/linux/thread.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/linux/futex.hpp>  // IWYU pragma: export
 #endif
 
 #if THRUM_OS_LINUX
-#include <thrum/detail/os/linux/this_thread.hpp>  // IWYU pragma: export
+#include <thrum/detail/os/linux/thread.hpp>  // IWYU pragma: export
 #elif THRUM_OS_BSD
 #include <thrum/detail/os/bsd/thread.hpp>  // IWYU pragma: export
 #endif
