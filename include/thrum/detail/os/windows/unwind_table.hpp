@@ -83,7 +83,7 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address,
 }
 
 #elif THRUM_ARCH_X86_64_WIN64
-// From the tables of x86-64. Source: Microsoft, "x64 exception handling": RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
+// The tables of x86-64. Source: Microsoft, "x64 exception handling": RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
 
 /// Bytes of the image that a function's entry refers to.
 class unwind_information {
