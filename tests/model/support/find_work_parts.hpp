@@ -140,6 +140,10 @@ class one_place_queue {
     ring_.store(g, release);
     return {};
   }
+  bool try_push(goroutine* g) {
+    static_cast<void>(push(g));
+    return true;
+  }
   void push_batch(batch& all) {
     if (!all.empty() && ring_.load(relaxed) == nullptr) {
       ring_.store(all.pop_front(), release);

@@ -38,7 +38,7 @@ class alignas(base::cache_line_size) global_queue {
 
   /// Whether something may be there. Never a lasting no: a submitter wakes an M after it has
   /// put its goroutine here.
-  bool empty() const noexcept {
+  THRUM_INLINE bool empty() const noexcept {
     // [gq.size =] seq_cst: after dropping the spin; sees: update_size, update_behind
     return size_.load(seq_cst) == 0 && behind_size_.load(seq_cst) == 0;  // [gq.size =] too
   }

@@ -115,6 +115,9 @@ class run_queue {
   /// then `g`, oldest first, for the caller to append to the global queue. Never blocks.
   [[nodiscard]] base::intrusive_queue<T> push(T* g) noexcept;
 
+  /// Adds `g` at the tail. False, and nothing has happened: the ring is full.
+  [[nodiscard]] bool try_push(T* g) noexcept;
+
   /// Moves entries from the front of `batch` to the tail, as many as fit; the rest stays there.
   void push_batch(base::intrusive_queue<T>& batch) noexcept;
 
@@ -185,13 +188,21 @@ class run_queue {
 // ---- the owner's side ---------------------------------------------------------------------------
 
 template <class T, class Traits>
-base::intrusive_queue<T> run_queue<T, Traits>::push(T* g) noexcept {
+THRUM_INLINE bool run_queue<T, Traits>::try_push(T* g) noexcept {
   const std::uint32_t head = head_.load(acquire);  // [rq.2 <] slot given back; sees: consumers
   const std::uint32_t tail = tail_.get();
   THRUM_ASSERT(RQ2, tail - head <= capacity);
-  if (tail - head < capacity) [[likely]] {
-    slot(tail).store(g, relaxed);    // relaxed: published by tail_
-    tail_.store(tail + 1, release);  // [rq.1 >] publishes the slot and *g; sees: thieves, empty
+  if (tail - head == capacity) [[unlikely]] {
+    return false;
+  }
+  slot(tail).store(g, relaxed);    // relaxed: published by tail_
+  tail_.store(tail + 1, release);  // [rq.1 >] publishes the slot and *g; sees: thieves, empty
+  return true;
+}
+
+template <class T, class Traits>
+base::intrusive_queue<T> run_queue<T, Traits>::push(T* g) noexcept {
+  if (try_push(g)) [[likely]] {
     return {};
   }
   return push_slow(g);

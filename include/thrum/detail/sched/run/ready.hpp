@@ -74,9 +74,10 @@ THRUM_COLD inline void ready_outside_ring(goroutine& g) noexcept {
   scheduler.wakers.leave();
 }
 
-/// Puts g at the tail of the ring and wakes an idle P that may take it.
-THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
-  if (m.p->queue.begins_anew()) [[unlikely]] {
+/// ready_behind() where the wait is to be timed, or the ring is full: a function of its own, so that ready_behind()
+/// keeps nothing for it.
+THRUM_COLD inline void ready_behind_slow(machine& m, goroutine& g) noexcept {
+  if (m.p->queue.begins_anew()) {
     time_wait(g);
   }
   push_to_ring(m, g);
@@ -85,9 +86,20 @@ THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
   }
 }
 
-/// Makes g runnable on the P that m holds: it runs as soon as the running one parks.
-THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
-  if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
+/// Puts g at the tail of the ring and wakes an idle P that may take it.
+THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
+  if (m.p->queue.begins_anew() || !m.p->queue.try_push(&g)) [[unlikely]] {
+    ready_behind_slow(m, g);
+    return;
+  }
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+}
+
+/// Makes g runnable on the P that m holds: it runs as soon as the running one parks. `flags`: those of g.
+THRUM_INLINE void ready_next(machine& m, goroutine& g, std::uint8_t flags) noexcept {
+  if ((flags & g_outside_ring) != 0) [[unlikely]] {
     ready_outside_ring(g);
     return;
   }
@@ -102,7 +114,7 @@ THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
 /// Makes g runnable on the P that m holds: with `next` as by ready_next, else behind the others.
 inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   if (next) {
-    ready_next(m, g);
+    ready_next(m, g, g.flags);
     return;
   }
   if ((g.flags & g_outside_ring) != 0) [[unlikely]] {

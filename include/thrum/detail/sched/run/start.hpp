@@ -183,12 +183,13 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
       arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g));
 }
 
-/// Lets a G run that is ready for it.
-THRUM_INLINE void launch_prepared(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
+/// Lets a G run that is ready for it. `flags`: those of g, which the compiler mostly knows.
+THRUM_INLINE void launch_prepared(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                                  std::uint8_t flags) noexcept {
   trace_detail::made(m, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
-    ready_next(*m, g);
+    ready_next(*m, g, flags);
   } else {
     scheduler.count_created_elsewhere();
     ready_elsewhere(g);
@@ -200,7 +201,7 @@ THRUM_COLD inline void launch_labelled(runtime_scheduler& scheduler, machine* m,
                                        std::uint8_t flags) noexcept {
   prepare_launch(scheduler, g, flags);
   inherit_labels(g);
-  launch_prepared(scheduler, m, g);
+  launch_prepared(scheduler, m, g, flags);
 }
 
 /// Lets a G with a task run, which is set as for prepare_launch.
@@ -211,7 +212,7 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
     return;
   }
   prepare_launch(scheduler, g, flags);
-  launch_prepared(scheduler, m, g);
+  launch_prepared(scheduler, m, g, flags);
 }
 
 /// Lets a G with a task run on the host's thread `where` only.

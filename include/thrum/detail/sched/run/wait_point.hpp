@@ -231,7 +231,7 @@ THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
   goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
     trace_detail::readied(m, *g);
-    ready_next(*m, *g);
+    ready_next(*m, *g, g->flags);
   } else {
     wake(point);
   }
