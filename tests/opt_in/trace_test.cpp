@@ -157,6 +157,33 @@ TEST_CASE(
   }
 }
 
+#if !THRUM_TSAN  // which reports crashes by itself
+
+TEST_CASE("a goroutine that crashes by a signal has the trace written before the program ends") {
+  struct row {
+    const char* program;
+    const char* debug;
+    int signal;
+  };
+  for (const row& each : {row{"crash", "", SIGSEGV}, row{"crashes", "flight=", SIGABRT}}) {
+    const support::folder folder;
+    const std::string file = (folder / "end.json").string();
+    const support::program_result r =
+        support::run_file(THRUM_TRACE_PATH, each.program,
+                          "THRUM_TEST_TRACE=" + file +
+                              " THRUM_DEBUG=" + (each.debug[0] == '\0' ? "" : each.debug + file));
+    INFO(r.text);
+    CHECK(r.signal == each.signal);
+    CHECK(r.says("fatal error: thrum: "));
+    CHECK(r.says("thrum: the trace is in " + file));
+    const support::program_result checked = check_trace(file, "");
+    INFO(checked.text);
+    CHECK(checked.exit_code == 0);
+  }
+}
+
+#endif
+
 TEST_CASE("THRUM_DEBUG says which of its words for traces it cannot follow") {
   const support::program_result other =
       support::run_program("runtime_objects", "THRUM_DEBUG=trace=a.json,flight=b.json");

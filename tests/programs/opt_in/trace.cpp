@@ -328,6 +328,25 @@ int panic() {
 }
 int panics() { return thrum::run(&throw_in_goroutine); }
 
+int* nowhere() {
+  static int* volatile at = nullptr;
+  return at;
+}
+
+int crash() {
+  return thrum::run([] {
+    thrum::trace::start(trace_path());
+    *nowhere() = 1;
+  });
+}
+int crashes() {
+  return thrum::run([] {
+    thrum::wait_group both;
+    both.go([] { std::abort(); });
+    both.wait();
+  });
+}
+
 /// Some goroutines, and an end by `exit` if the argument says so: for what THRUM_DEBUG asks for.
 int some_work(bool exits) {
   return thrum::run([=] {
@@ -598,6 +617,8 @@ const programs::entry entries[] = {
     {"deadlock", deadlock},
     {"deadlocks", deadlocks},
     {"panics", panics},
+    {"crash", crash},
+    {"crashes", crashes},
     {"panic", panic},
     {"under_load", under_load},
     {"flight", flight},

@@ -24,6 +24,7 @@
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/sched/freeze/frame_walk.hpp>
 #include <thrum/detail/sched/run/inherit_labels.hpp>
+#include <thrum/detail/trace/hooks.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -265,6 +266,9 @@ inline void report_fault(const os::fault& what) noexcept {
     report.write_goroutine(*g);
   } else {
     report.write_foreign();
+  }
+  if (m != nullptr) {
+    trace_detail::end_with_crash(*m->scheduler);
   }
 }
 

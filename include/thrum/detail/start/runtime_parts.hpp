@@ -152,9 +152,12 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
       }
     };
   }
-  if (settings_.dump_on_quit || trace_detail::keeps_flight()) {
+  if (settings_.dump_on_quit || THRUM_TRACE) {
     config.dump = [](void* user) {
       const auto& self = *static_cast<runtime*>(user);
+      if (trace_detail::write_for_crash()) {
+        return;
+      }
       if (!trace_detail::take_late() && self.settings_.dump_on_quit) {
         base::write_error(
             debug::describe_goroutines(*self.scheduler_, debug::world::stopped, false));

@@ -10,6 +10,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/intrusive_queue.hpp>
+#include <thrum/detail/base/order.hpp>
 #include <thrum/detail/sched/core/scheduler.hpp>
 #include <thrum/detail/trace/event_kind.hpp>
 #include <thrum/detail/trace/probes.hpp>
@@ -19,12 +20,14 @@
 #include <string_view>
 
 #if THRUM_TRACE
+#include <thrum/detail/os/parts.hpp>
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/queue/lock.hpp>
 #include <thrum/detail/sched/queue/scoped.hpp>
 #include <thrum/detail/trace/event.hpp>
 #include <thrum/detail/trace/recorder.hpp>
 
+#include <atomic>
 #include <utility>
 #endif
 
@@ -418,9 +421,41 @@ inline bool allows_interrupts() noexcept { return show_switch.get() == nullptr; 
   }
 }
 
+/// Whether the record of a crash is wanted, or written.
+enum class crash_record : std::uint8_t { none, wanted, written };
+inline constinit std::atomic<crash_record> at_crash{crash_record::none};
+
+/// A signal is about to end the program, and its handler calls. The thread that makes threads writes the record; this
+/// one waits for it, but not for ever: the heap may be spoilt, or its lock be held here.
+[[gnu::cold]] inline void end_with_crash(sched::runtime_scheduler& scheduler) noexcept {
+  if (!the_recorder.is_on()) {
+    return;
+  }
+  at_crash.store(crash_record::wanted, release);  // [tr.crash >] release: the events before it
+  scheduler.creator.request_dump();
+  constexpr int tries = 500;  // 5 s
+  // [tr.crash <] acquire: the file
+  for (int i = 0; i != tries && at_crash.load(acquire) != crash_record::written; ++i) {
+    os::sleep_ns(10'000'000);
+  }
+}
+
+/// For the thread that makes threads. False: there is no crash.
+[[gnu::cold]] inline bool write_for_crash() noexcept {
+  // [tr.crash <] acquire: the events before it
+  if (at_crash.load(acquire) != crash_record::wanted) {
+    return false;
+  }
+  end_with_trouble();
+  at_crash.store(crash_record::written, release);  // [tr.crash >] release: the file
+  return true;
+}
+
 #else
 
 inline void end_with_trouble() noexcept {}
+inline void end_with_crash(sched::runtime_scheduler&) noexcept {}
+constexpr bool write_for_crash() noexcept { return false; }
 inline void start_by_environment() noexcept {}
 constexpr bool allows_interrupts() noexcept { return true; }
 constexpr bool keeps_flight() noexcept { return false; }
