@@ -34,7 +34,7 @@ enum attention : std::uint32_t {
   attention_host = 32,    // its holder is a host, which wants to be asked after each slice; stays
   attention_low = 64,     // it runs a goroutine of background priority: see run/background.hpp
   attention_share = 128,  // background goroutines have waited for long: one of them comes next
-  /// Each goroutine that leaves goes to g0, which gives it to another thread: see run/loop.hpp; stays.
+  /// Each goroutine that leaves goes to g0, which gives it to another thread: see run/m_main.hpp; stays.
   attention_migrate = 256,
   /// What nothing need be done for.
   attention_standing = attention_host | attention_low | attention_migrate,

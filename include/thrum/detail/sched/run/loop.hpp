@@ -108,41 +108,6 @@ inline void run_goroutines(machine& m, goroutine* g) noexcept {
   }
 }
 
-/// Queues g again and gives the P to another thread. False: no other thread is to be had.
-THRUM_COLD inline bool pass_to_another(machine& m, goroutine& g) noexcept {
-  runtime_scheduler& scheduler = *m.scheduler;
-  scheduler.idle.lock().lock();
-  const unsigned threads = scheduler.ms.with_thread();
-  if (scheduler.idle.idle_ms() == 0 &&
-      (threads >= scheduler.config().max_threads || threads >= scheduler.ms.limit())) {
-    scheduler.idle.lock().unlock();
-    return false;
-  }
-  if (is_in_background(g)) {
-    scheduler.background.push_back(g);
-  } else if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
-    push_to_ring(m, *kicked);
-  }
-  scheduler.start_m(scheduler.release_p(m), false);
-  return true;
-}
-
-/// run_goroutines(), where each goroutine continues on another thread than the one that it left, if there is
-/// one (options::migrate). Each that leaves comes here, since attention_migrate is set on each P.
-THRUM_COLD inline void run_goroutines_in_turns(machine& m, goroutine* g) noexcept {
-  while (g != nullptr) {
-    end_search(m);
-    const bool is_bound = (g->flags & g_bound) != 0;
-    if (is_bound && m.locked_g != g) {
-      pass_to_owner(m, *g);
-    } else if (is_bound || g->last_m != m.id + 1 || !pass_to_another(m, *g)) {
-      g->last_m = m.id + 1;
-      execute(m, *g);
-    }
-    g = m.locked_g != nullptr ? wait_for_locked(m) : find_work(m);
-  }
-}
-
 }}}  // namespace thrum::THRUM_ABI::sched
 
 #endif
