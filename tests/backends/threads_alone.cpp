@@ -114,7 +114,7 @@ int main() {
   os::install_preempt_handler();
   check_memory();
   check_signals();
-  os::install_fault_observer([](const void*, const void*) noexcept {});
+  os::install_fault_observer([](const os::fault&) noexcept {}, os::fault_kinds::memory);
   worker w;
   check(w.stack.reserve(), "there is memory for a signal stack");
   check(os::thread::start(w.thread, &worker::main, &w) == 0, "a thread is started");
