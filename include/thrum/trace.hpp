@@ -50,9 +50,10 @@ class literal {
 };
 
 /// Begins to record, and keeps the last `bytes` of events. stop() writes them to `path`; an empty path keeps them
-/// for snapshot() only. Before a panic, a deadlock or the crash of a goroutine ends the program, the events go to `path`, too. Memory is taken at the first start, and stays. usage_error if the recorder is on, or the program
-/// is compiled without THRUM_TRACE=1; std::system_error if there is no memory or the file cannot be written. One
-/// thread at a time starts, stops or writes.
+/// for snapshot() only. Before a panic, a deadlock or the crash of a goroutine ends the program, the events go to
+/// `path`, too. Memory is taken at the first start, and stays. usage_error if the recorder is on, or the program is
+/// compiled without THRUM_TRACE=1; std::system_error if there is no memory or the file cannot be written. One thread
+/// at a time starts, stops or writes.
 void start(std::string path = {}, std::size_t bytes = std::size_t{16} << 20);
 
 /// Ends the record and writes the file. Does nothing if the recorder is off. std::system_error if the file cannot
