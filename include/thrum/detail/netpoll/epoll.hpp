@@ -215,6 +215,14 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* f
   return n < 0 ? 0 : n;
 }
 
+}}}  // namespace thrum::THRUM_ABI::netpoll
+#endif
+
+#if THRUM_TEMPLATE_BODIES
+#include <cerrno>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
 using namespace base::orders;
 
 template <class System>
