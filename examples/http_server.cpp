@@ -332,7 +332,14 @@ int serve_until_told(const server_arguments& given, const site& files) {
   }
   std::optional<thrum::debug::live_page> page;
   if (!given.debug.empty()) {
-    page = thrum::debug::serve(given.debug);
+    page = thrum::debug::serve(*thrum::runtime::current(), given.debug, {}, error);
+    if (error) {
+      std::fprintf(
+          stderr,
+          "http_server: cannot serve the page on %s: %s; choose another with --debug ADDR\n",
+          given.debug.c_str(), error.message().c_str());
+      return 1;
+    }
   }
   given.say_listening(listener.local());
   thrum::net::server server(std::move(listener), {.idle_grace = std::chrono::seconds(1)});

@@ -54,6 +54,10 @@ TEST_CASE("a server that cannot do what it is asked says why, and what to do") {
   const auto missing = run_line(example_line("http_server", "/nonexistent"));
   CHECK(missing.exit_code == 1);
   CHECK(missing.says("cannot open /nonexistent"));
+  const auto no_page =
+      run_line(example_line("http_server", ". --listen 127.0.0.1:0 --debug " + server.address()));
+  CHECK(no_page.exit_code == 1);
+  CHECK(no_page.text.starts_with("http_server: cannot serve the page on " + server.address()));
 }
 
 }}  // namespace examples

@@ -32,4 +32,9 @@ TEST_CASE(
   check_memory_of("close_in_a_fake_net_without_memory");
 }
 
+TEST_CASE("a CPU profile for which there is no memory loses samples, and a later one begins") {
+  check_memory_of("begin_profile_without_memory");
+  check_memory_of("collect_samples_without_memory");
+}
+
 #endif

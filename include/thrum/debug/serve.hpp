@@ -44,8 +44,10 @@ class [[nodiscard]] live_page {
   /// For serve().
   explicit live_page(std::unique_ptr<page_detail::site> of) noexcept : site_(std::move(of)) {}
 
-  /// Where it listens, with the port that the system has chosen for port 0.
-  net::endpoint local() const noexcept { return site_->local(); }
+  /// Where it listens, with the port that the system has chosen for port 0. Empty: nowhere.
+  net::endpoint local() const noexcept {
+    return site_ == nullptr ? net::endpoint() : site_->local();
+  }
 
  private:
   std::unique_ptr<page_detail::site> site_;
@@ -53,22 +55,25 @@ class [[nodiscard]] live_page {
 
 /// Serves a page about a runtime, with goroutines of that runtime, until the result is destroyed. The page
 /// changes nothing in the program. `address` is as of net::listener::listen: "127.0.0.1:6060", "unix:/run/x".
-/// usage_error if the address leads to other machines and there is no token; std::system_error, with the
-/// address, if it cannot listen there. Blocks while a name is looked up. Any thread.
+/// usage_error if the address leads to other machines and there is no token. If it cannot listen there, sets `error`,
+/// and the result serves nothing. Blocks while a name is looked up. Any thread.
 ///
 /// When not to use: for metrics, which stats() has.
-inline live_page serve(runtime& shown, std::string_view address, serve_options how = {}) {
-  const std::string name = "debug::serve " + std::string(address);
-  std::error_code error;
+inline live_page serve(runtime& shown, std::string_view address, serve_options how,
+                       std::error_code& error) {
   const std::vector<net::endpoint> found = net::resolve(address, error);
-  if (error || found.empty()) {
-    base::throw_system(error, name);
+  if (!error && found.empty()) {
+    error = std::make_error_code(std::errc::address_not_available);
+  }
+  if (error) {
+    return live_page(nullptr);
   }
   const net::endpoint& where = found.front();
   const bool is_local = where.is_loopback() || where.family() == net::address_family::local;
   if (!is_local && how.token.empty()) {
-    base::throw_usage((name + ": other machines reach this address; set serve_options::token, or "
-                              "serve 127.0.0.1")
+    base::throw_usage(("debug::serve " + std::string(address) +
+                       ": other machines reach this address; set serve_options::token, or "
+                       "serve 127.0.0.1")
                           .c_str());
   }
   if (!where.is_any()) {
@@ -77,10 +82,20 @@ inline live_page serve(runtime& shown, std::string_view address, serve_options h
   }
   net::listener from = net::listener::listen(where, {}, error);
   if (error) {
-    base::throw_system(error, name);
+    return live_page(nullptr);
   }
   return live_page(std::make_unique<page_detail::site>(shown, std::move(from), std::move(how.token),
                                                        std::move(how.hosts)));
+}
+
+/// serve(shown, address, how, error). std::system_error, with the address, if it cannot listen there.
+inline live_page serve(runtime& shown, std::string_view address, serve_options how = {}) {
+  std::error_code error;
+  live_page page = serve(shown, address, std::move(how), error);
+  if (error) {
+    base::throw_system(error, "debug::serve " + std::string(address));
+  }
+  return page;
 }
 
 /// serve(shown, ...) about the runtime of the calling goroutine. usage_error outside of a runtime.

@@ -10,6 +10,7 @@
 
 #include <thrum.hpp>
 #include <thrum/coroutine.hpp>
+#include <thrum/debug/profile.hpp>
 #include <thrum/io/file_watch.hpp>
 #include <thrum/testing/bubble.hpp>
 
@@ -27,6 +28,7 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -38,6 +40,11 @@ namespace {
 /// Allocations of this thread until one fails; below 0: none does.
 thread_local int allocations_left = -1;
 
+/// Whether those of all other threads fail.
+std::atomic<bool> others_fail{false};
+thread_local bool is_other = true;
+std::atomic<int> others_failed{0};
+
 /// How many there have been.
 std::atomic<long> allocations{0};
 
@@ -46,6 +53,11 @@ std::atomic<long> allocations{0};
 // Not inlined: gcc would see that they end in malloc and free, and warn of the pair.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
+  if (others_fail && is_other) {
+    constexpr std::size_t most_of_sample = 4096;  // more: for a thread that is new
+    others_failed += size < most_of_sample ? 1 : 0;
+    throw std::bad_alloc();
+  }
   if (allocations_left >= 0 && allocations_left-- == 0) {
     throw std::bad_alloc();
   }
@@ -345,7 +357,70 @@ int coroutines_wait() {
   });
 }
 
+/// Whether this system can make CPU profiles. The first allocation of a profile may be needed for good.
+bool can_profile() {
+  try {
+    thrum::debug::start_cpu_profile();
+  } catch (const std::system_error&) {
+    return false;
+  }
+  thrum::debug::stop_cpu_profile();
+  return true;
+}
+
+/// The first profile of the process, each allocation of whose beginning fails once.
+int begin_profile_without_memory() {
+  thrum::runtime r;
+  r.spawn([] {}).join();  // there is a thread to sample
+  for (int n = 0; n != 8; ++n) {
+    try {
+      allocations_left = n;
+      thrum::debug::start_cpu_profile();
+      allocations_left = -1;
+      thrum::debug::stop_cpu_profile();
+    } catch (const std::bad_alloc&) {
+      allocations_left = -1;
+    } catch (const std::system_error&) {
+      return 0;  // not on this system
+    }
+  }
+  return can_profile() ? 0 : 1;
+}
+
+/// The thread that collects samples has no memory for them.
+int collect_samples_without_memory() {
+  is_other = false;
+  thrum::runtime r({.procs = 1});
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> ends{false};
+  auto computes = r.spawn([&] {
+    has_begun = true;
+    while (!ends.load(std::memory_order_relaxed)) {
+    }
+  });
+  while (!has_begun) {
+    std::this_thread::yield();
+  }
+  bool is_right = true;
+  if (can_profile()) {
+    thrum::debug::start_cpu_profile(1000);
+    others_fail = true;
+    while (others_failed == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    others_fail = false;
+    const std::string text = thrum::debug::stop_cpu_profile(thrum::debug::profile_form::folded);
+    std::printf("%s", text.c_str());
+    is_right = text.find("dropped") != std::string::npos;
+  }
+  ends = true;
+  computes.join();
+  return is_right ? 0 : 1;
+}
+
 constexpr programs::entry entries[] = {
+    {"begin_profile_without_memory", &begin_profile_without_memory},
+    {"collect_samples_without_memory", &collect_samples_without_memory},
     {"start_processes_without_memory", &start_processes_without_memory},
     {"dump_without_memory", &dump_without_memory},
     {"open_files_without_memory", &open_files_without_memory},

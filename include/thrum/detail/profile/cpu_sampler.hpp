@@ -43,6 +43,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -103,6 +104,7 @@ class cpu_sampler {
     int error = 0;
     period_ns_ = 1'000'000'000 / rate;
     found_ = {};
+    lost_ = 0;
     found_.first = {"samples", "count"};
     found_.second = {"cpu", "nanoseconds"};
     found_.shown = shown_frames::innermost;
@@ -114,6 +116,7 @@ class cpu_sampler {
     } else {
       look();                       // the thread may have to wait for a CPU
       ends_.store(false, relaxed);  // relaxed: the start of the thread orders it
+      has_ended_.clear();           // of the profile before this one
       error = os::start_detached_thread(
           [](void* self) -> void* {
             auto& own = *static_cast<cpu_sampler*>(self);
@@ -145,7 +148,13 @@ class cpu_sampler {
     samples all = std::move(found_);
     all.duration_ns = static_cast<std::uint64_t>(os::now() - began_at_);
     all.period = static_cast<std::uint64_t>(period_ns_);
+    const std::uint64_t lost = std::exchange(lost_, 0);
     is_on_.store(false, release);  // [cp.on >] release: all is as it was
+    if (lost != 0) {
+      sample_kind dropped;
+      dropped.state = "dropped";
+      all.add(std::move(dropped), lost, lost * all.period);
+    }
     return all;
   }
 
@@ -161,7 +170,7 @@ class cpu_sampler {
     close_all();
   }
 
-  void close_all() {
+  void close_all() noexcept {
     for (unsigned i = 0; i != used_; ++i) {
       sampled_thread& each =
           *all_[i].load(relaxed);  // relaxed: a sampler has written it, one at a time
@@ -170,8 +179,8 @@ class cpu_sampler {
     }
   }
 
-  /// Gives each new thread a timer, and collects samples.
-  void look() {
+  /// Gives each new thread a timer, and collects samples. Without memory a thread has to wait, and samples are lost.
+  void look() noexcept {
     for (unsigned i = 0; i != used_; ++i) {
       all_[i].load(relaxed)->is_alive = false;  // relaxed: a sampler has written it, one at a time
     }
@@ -192,7 +201,7 @@ class cpu_sampler {
   }
 
   /// A thread is there: it has a timer from now on.
-  void keep(std::uint64_t number) {
+  void keep(std::uint64_t number) noexcept {
     if (number == 0) {
       return;
     }
@@ -210,7 +219,11 @@ class cpu_sampler {
       return;
     }
     if (free == used_) {
-      all_[free].store(new sampled_thread(), release);  // [cp.all >] release: the ring
+      auto* const made = new (std::nothrow) sampled_thread();
+      if (made == nullptr) {
+        return;
+      }
+      all_[free].store(made, release);  // [cp.all >] release: the ring
       ++used_;
     }
     sampled_thread& each =
@@ -236,29 +249,29 @@ class cpu_sampler {
     each.key.store(0, release);  // [cp.key >] release: signals on their way find no ring
   }
 
-  void collect(sampled_thread& from) {
+  void collect(sampled_thread& from) noexcept {
     const std::uint32_t written = from.written.load(acquire);  // [cp.ring <] acquire: the samples
     std::uint32_t read = from.read.load(relaxed);              // relaxed: this thread writes it
     for (; read != written; ++read) {
       const cpu_sample& each = from.ring[read % sampled_thread::capacity];
-      sample_kind kind;
-      kind.frames.assign(each.callers.frames, each.callers.frames + each.callers.size);
-      kind.started_at = each.started_at;
-      kind.name = each.name;
-      kind.state = each.in_goroutine ? "" : "scheduler";
-      add(std::move(kind), each.periods);
+      THRUM_TRY { add(each); }
+      THRUM_CATCH_ALL { lost_ += each.periods; }
     }
     from.read.store(read, release);  // [cp.read >] release: the room
     if (const std::uint64_t dropped = from.dropped.get(); dropped != 0) {
       from.dropped.take(dropped);
-      sample_kind lost;
-      lost.state = "dropped";
-      add(std::move(lost), dropped);
+      lost_ += dropped;
     }
   }
 
-  void add(sample_kind kind, std::uint64_t periods) {
-    found_.add(std::move(kind), periods, periods * static_cast<std::uint64_t>(period_ns_));
+  void add(const cpu_sample& each) {
+    sample_kind kind;
+    kind.frames.assign(each.callers.frames, each.callers.frames + each.callers.size);
+    kind.started_at = each.started_at;
+    kind.name = each.name;
+    kind.state = each.in_goroutine ? "" : "scheduler";
+    found_.add(std::move(kind), each.periods,
+               each.periods * static_cast<std::uint64_t>(period_ns_));
   }
 
   /// CP1
@@ -335,6 +348,7 @@ class cpu_sampler {
   std::int64_t period_ns_ = 0;
   std::int64_t began_at_ = 0;
   samples found_;
+  std::uint64_t lost_ = 0;  // periods
   os::note has_ended_;
   bool has_begun_ = false;
   std::atomic<bool> is_on_{false};
