@@ -124,6 +124,7 @@
 //   THRUM_SEPARATE=1 in every source file: the implementation is in one that includes
 //                    <thrum/implementation.hpp>, and not in each that includes a header
 //   THRUM_TRACE=1    in every source file: the scheduler records what it does, for <thrum/trace.hpp>
+//   THRUM_USDT=1     beside THRUM_TRACE=1: probes for bpftrace and perf at the same places; wants <sys/sdt.h>
 //   THRUM_KEEP_ERRNO leaves the C library's errno as it is: see errno.hpp
 //   THRUM_NO_CFI     with clang and -fno-asynchronous-unwind-tables, where it otherwise rejects the
 //                    call-frame information of the context switch
@@ -175,8 +176,8 @@
     "thrum: this operating system is not supported; supported are Linux, macOS, FreeBSD and Windows"
 #endif
 
-// What macOS and FreeBSD share stands in os/bsd/, what Linux and FreeBSD share, as their programs are
-// ELF files, in os/elf/, and what all three share in os/posix/.
+// What macOS and FreeBSD share stands in os/bsd/, what all three share in os/posix/. The programs of
+// Linux and FreeBSD are ELF files.
 #define THRUM_OS_BSD (THRUM_OS_MACOS || THRUM_OS_FREEBSD)
 #define THRUM_OS_ELF (THRUM_OS_LINUX || THRUM_OS_FREEBSD)
 #define THRUM_OS_POSIX (THRUM_OS_LINUX || THRUM_OS_MACOS || THRUM_OS_FREEBSD)
@@ -332,6 +333,12 @@ loongarch64 (lp64d)"
 #if !defined(THRUM_TRACE)
 #define THRUM_TRACE 0
 #endif
+#if !defined(THRUM_USDT)
+#define THRUM_USDT 0
+#endif
+#if THRUM_USDT && !THRUM_TRACE
+#error "thrum: THRUM_USDT=1 needs THRUM_TRACE=1 beside it in every source file"
+#endif
 
 // Whether this is compiled for a shared object, or for whatever comes: not for an executable alone.
 #if defined(__PIC__) && !defined(__PIE__)
@@ -358,7 +365,9 @@ loongarch64 (lp64d)"
 #else
 #define THRUM_ABI_CHECKS
 #endif
-#if THRUM_TRACE
+#if THRUM_USDT
+#define THRUM_ABI_TRACE _trace_usdt
+#elif THRUM_TRACE
 #define THRUM_ABI_TRACE _trace
 #else
 #define THRUM_ABI_TRACE
@@ -938,9 +947,13 @@ namespace base {
 #ifndef THRUM_DETAIL_BASE_FATAL_HPP
 #define THRUM_DETAIL_BASE_FATAL_HPP
 
+#include <cstddef>
 #include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// How many of the bytes were written, from a signal handler as well; below 1 if none can be.
+std::ptrdiff_t write_to_standard_error(const char* bytes, std::size_t n) noexcept;
 
 /// Writes all of `text` to standard error; gives up on an error, since there is nowhere to report
 /// it. May be called from a signal handler.
@@ -1176,7 +1189,7 @@ class one_writer : public Atomic {
 //
 // The program ends with one sentence and the place of each waiter. Three cases are left alone: what a
 // process that exits destroys, where goroutines stand still; static objects, which some systems' exit()
-// destroys before that (os/posix/exit.hpp); and a process that was forked, which has no waiters. A waiter
+// destroys before that (os/exit.hpp); and a process that was forked, which has no waiters. A waiter
 // that the stop of its runtime is about to cancel is cancelled here.
 #ifndef THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP
 #define THRUM_DETAIL_SYNC_DESTROYED_WAITERS_HPP
@@ -1300,18 +1313,8 @@ class intrusive_list {
   T* tail_ = nullptr;
 };
 
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif  // THRUM_DETAIL_BASE_INTRUSIVE_LIST_HPP
-
-// ---- thrum/detail/base/intrusive_ring.hpp ----
-//
 // An intrusive_list of one word, for objects that are to be small: the first element's `prev` leads
 // to the last one.
-#ifndef THRUM_DETAIL_BASE_INTRUSIVE_RING_HPP
-#define THRUM_DETAIL_BASE_INTRUSIVE_RING_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 /// As intrusive_list.
 template <class T>
@@ -1384,7 +1387,7 @@ class intrusive_ring {
 
 }}}  // namespace thrum::THRUM_ABI::base
 
-#endif
+#endif  // THRUM_DETAIL_BASE_INTRUSIVE_LIST_HPP
 
 // ---- thrum/detail/os/parts.hpp ----
 //
@@ -1393,97 +1396,284 @@ class intrusive_ring {
 #ifndef THRUM_DETAIL_OS_PARTS_HPP
 #define THRUM_DETAIL_OS_PARTS_HPP
 
-// ---- thrum/detail/os/error_number.hpp ----
+// ---- thrum/detail/os/backtrace.hpp ----
 //
-// Where a thread keeps errno.
-//
-// The C library declares the function behind errno `const`: a compiler calls it once for a function
-// and keeps the address, also across a call in which the goroutine has changed threads. The
-// accessor below is not inlined, and its asm keeps it from being taken for such a function. An M
-// asks once and keeps the address of its own thread; a goroutine reaches errno through its M.
-#ifndef THRUM_DETAIL_OS_ERROR_NUMBER_HPP
-#define THRUM_DETAIL_OS_ERROR_NUMBER_HPP
+// The callers of the running code.
+#ifndef THRUM_DETAIL_OS_BACKTRACE_HPP
+#define THRUM_DETAIL_OS_BACKTRACE_HPP
 
-#include <cerrno>
+#if THRUM_OS_POSIX
+
+#include <cstddef>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// The calling thread's errno; good on this thread only.
-THRUM_NOINLINE inline int* thread_error_number() noexcept {
-  asm volatile("");
-  return &errno;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-// ---- thrum/detail/os/exception_state.hpp ----
-//
-// The C++ ABI's per-thread record of exceptions, which a goroutine takes with it when it parks.
-//
-// The Itanium ABI keeps the chain of caught exceptions and the number of uncaught ones per thread.
-// A goroutine that parks inside a catch block or in a destructor during unwinding leaves its
-// entries behind, and the next goroutine on the thread would see, rethrow and free them. So the
-// switch saves the two words with the goroutine and puts the arriving goroutine's in their place.
-// libstdc++ and libc++abi have the same layout on every processor we support; the unwinder of
-// 32-bit Arm adds the chain of exceptions that are on their way.
-//
-// The address is constant for a thread and differs between threads. The ABI declares
-// __cxa_get_globals `const`, so a compiler may call it once and keep the result across a switch;
-// the accessor below is not inlined and its asm keeps the compiler from taking it for a pure
-// function. Call it once for each M and keep the address there: the cached address makes a switch
-// 0.25 ns dearer, the call 3 ns.
-#ifndef THRUM_DETAIL_OS_EXCEPTION_STATE_HPP
-#define THRUM_DETAIL_OS_EXCEPTION_STATE_HPP
-
-#if THRUM_EXCEPTIONS
-#include <cxxabi.h>
-
-#if defined(_LIBCPP_VERSION)  // its header does not declare it
-namespace __cxxabiv1 {
-struct __cxa_eh_globals;
-extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
-}  // namespace __cxxabiv1
-#endif
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The layout of __cxa_eh_globals. All zero: no exception is being handled.
-struct exception_state {
-  void* caught = nullptr;
-  unsigned uncaught = 0;
-#if THRUM_HAS_ARM_UNWINDER
-  void* propagating = nullptr;
-#endif
+/// Code addresses, the innermost first. Each lies inside the instruction at which its function
+/// stands, so that names and lines are looked up right: inside the call that it waits for, not
+/// behind it, as the call may be the last instruction of its function; or where a signal has
+/// interrupted it, which may be the first.
+struct call_stack {
+  static constexpr std::size_t capacity = 64;
+  const void* frames[capacity] = {};
+  std::size_t size = 0;
 };
 
-/// The record of the calling thread; nullptr without exceptions. The address is good on this thread
-/// only.
-#if THRUM_EXCEPTIONS
-THRUM_NOINLINE inline exception_state* thread_exception_state() noexcept {
-  asm volatile("");
-  return reinterpret_cast<exception_state*>(__cxxabiv1::__cxa_get_globals());
-}
-#else
-THRUM_INLINE exception_state* thread_exception_state() noexcept { return nullptr; }
-#endif
-
-/// Saves the record of the running thread, `live`, to `from` and loads that of `to`: one half of a
-/// switch. Does nothing without exceptions.
-THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
-                                         [[maybe_unused]] exception_state& from,
-                                         [[maybe_unused]] const exception_state& to) noexcept {
-#if THRUM_EXCEPTIONS
-  from = *live;
-  *live = to;
-#endif
-}
+/// The callers of the calling function, `skip` of them left out, and without the place where the
+/// handler of a signal returns to. Does not allocate after its first call in the process. Takes the
+/// lock of the loader.
+void collect_callers(call_stack& out, std::size_t skip) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_DETAIL_OS_EXCEPTION_STATE_HPP
+#endif  // THRUM_OS_POSIX
+
+#if THRUM_OS_WINDOWS
+
+// ---- thrum/detail/os/windows/machine_aarch64.hpp ----
+//
+// The words of a thread and the registers of interrupted code, on aarch64.
+#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
+#define THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
+
+#if THRUM_ARCH_AARCH64_WIN64
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The registers of interrupted code, by the names that they have in the system's own record.
+struct interrupted_machine {
+  std::uint64_t X[31], Sp, Pc;
+};
+
+/// What the system has of the calling thread (TEB).
+inline const char* own_thread_block() noexcept {
+  const char* block;
+  asm volatile("mov %0, x18" : "=r"(block));
+  return block;
+}
+
+/// A word of the calling thread's block, in one instruction: the thread may be another one after it.
+inline void* load_thread_word(std::uint32_t at) noexcept {
+  void* value;
+  asm volatile("ldr %0, [x18, %1]" : "=r"(value) : "r"(std::uintptr_t{at}));
+  return value;
+}
+
+inline void store_thread_word(std::uint32_t at, void* value) noexcept {
+  asm volatile("str %0, [x18, %1]" : : "r"(value), "r"(std::uintptr_t{at}) : "memory");
+}
+
+/// What the injected call has kept (preempt_signal.hpp): `context` is preempt_target::context.
+interrupted_machine machine_state(const void* context) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_ARCH_AARCH64_WIN64
+#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
+
+// ---- thrum/detail/os/windows/machine_x86_64.hpp ----
+//
+// The words of a thread and the registers of interrupted code, on x86-64.
+#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
+#define THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
+
+#if THRUM_ARCH_X86_64_WIN64
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The registers of interrupted code, by the names that they have in the system's own record.
+struct interrupted_machine {
+  std::uint64_t Rax, Rcx, Rdx, Rbx, Rsp, Rbp, Rsi, Rdi;
+  std::uint64_t R8, R9, R10, R11, R12, R13, R14, R15, Rip;
+};
+
+/// What the system has of the calling thread (TEB).
+inline const char* own_thread_block() noexcept {
+  const char* block;
+  asm volatile("movq %%gs:0x30, %0" : "=r"(block));  // a pointer to itself
+  return block;
+}
+
+/// A word of the calling thread's block, in one instruction: the thread may be another one after it.
+inline void* load_thread_word(std::uint32_t at) noexcept {
+  void* value;
+  asm volatile("movq %%gs:(%1), %0" : "=r"(value) : "r"(std::uintptr_t{at}));
+  return value;
+}
+
+inline void store_thread_word(std::uint32_t at, void* value) noexcept {
+  asm volatile("movq %0, %%gs:(%1)" : : "r"(value), "r"(std::uintptr_t{at}) : "memory");
+}
+
+/// What the injected call has kept (preempt_signal.hpp): `context` is preempt_target::context.
+interrupted_machine machine_state(const void* context) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_ARCH_X86_64_WIN64
+#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Code addresses, the innermost first. Each lies inside the instruction at which its function
+/// stands, so that names and lines are looked up right: inside the call that it waits for, not
+/// behind it, as the call may be the last instruction of its function; or where it was interrupted,
+/// which may be the first.
+struct call_stack {
+  static constexpr std::size_t capacity = 64;
+  const void* frames[capacity] = {};
+  std::size_t size = 0;
+};
+
+/// The callers of the calling function, `skip` of them left out, and without the injected call where
+/// code was interrupted. Does not allocate.
+void collect_callers(call_stack& out, std::size_t skip) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_BACKTRACE_HPP
+
+// ---- thrum/detail/os/exit.hpp ----
+//
+// The end of the process, and its doubling on systems with fork.
+//
+// What exit() does in a program with goroutines
+//   EX1  It does all that it does in any C++ program, in its order, on the thread that called it:
+//        destructors of that thread's thread-local objects, functions of atexit, destructors of
+//        static objects (which flush std::cout), then the C library flushes its streams. Nothing is
+//        left out, and the status is kept.
+//   EX2  Before that, right after the thread-local objects, goroutines are made to stand still:
+//        those of the runtime that the caller belongs to, and those under run(). A goroutine
+//        that comes to an operation of the library stops there; one that computes is stopped by a
+//        signal; one in a call that blocks stops when that returns. So none of them uses what is
+//        being destroyed. Their own stacks are not unwound.
+//   EX3  It does not wait for a call that blocks: a goroutine that reads standard input does not
+//        hold it up. One that computes and cannot be interrupted does, for a second at most.
+//   EX4  A goroutine that stands still may hold a lock, or be waited for by a handler. So when the
+//        thread that exits has waited for a tenth of a second for anything but the time, or has
+//        done next to nothing for two seconds, all others go on, as threads do under exit().
+//   EX5  Inside a handler or a destructor a goroutine counts as its thread, as inside blocking().
+//        A runtime object that is destroyed there stops as ever; only if it is the one whose
+//        goroutine called exit(), it is left as it is.
+//   EX6  A goroutine that calls exit() while another one does waits for the end of the process.
+//   EX7  In a child process after fork, where the threads of the runtime are not, exit() flushes
+//        standard output and ends the process.
+// See sched/life/process_exit.hpp for how they are stopped. std::quick_exit, _Exit and abort are as
+// ever.
+//
+// How it comes first: exit() calls what was registered in reverse order, and first of all the
+// destructors of the calling thread's thread-local objects; from there the hook is registered once
+// more, so that it comes before everything that was registered meanwhile. A thread that has never
+// started a runtime and belongs to none has no such object: if it calls exit(), what was registered
+// after the first runtime is called before goroutines stand still.
+//
+// With glibc all of this. With musl, which destroys no thread-local objects for exit() and does not
+// report the status:
+//   what was registered, or made, after the first runtime comes before goroutines stand still (EX2);
+//   so a goroutine may not call exit() where its runtime is a static object (EX5);
+//   a thread that is inside a read of standard input by the C library's streams is waited for (EX3);
+//   if two threads call exit(), either may end the process (EX6);
+//   exit() goes on in a forked child as in any program, and destroys static objects (EX7).
+//
+// Rejected: to flush and to end the process at once, as Go does. It loses what std::cout holds,
+// what a profiler writes at exit, and the mode of the terminal.
+#ifndef THRUM_DETAIL_OS_EXIT_HPP
+#define THRUM_DETAIL_OS_EXIT_HPP
+
+#if THRUM_OS_POSIX
+
+#include <climits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Ends the process with that status, without destructors of static objects, which other threads
+/// may be using. What was written to standard output is not lost, unless a thread holds its lock.
+[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
+
+/// The status that the hook gets where the C library does not report it.
+inline constexpr int unknown_exit_status = INT_MIN;
+
+/// Called by exit(), with its status; may be called several times.
+using exit_hook = void (*)(int status) noexcept;
+
+void register_exit_hook(exit_hook hook) noexcept;
+
+/// exit() does not wait for a thread that is inside a read of standard input: the C library, since
+/// glibc 2.38, takes the lock of each stream before it looks whether there is anything to write.
+void let_exit_pass_standard_input() noexcept;
+
+/// Brings the hook to the front when the calling thread calls exit().
+class exit_watch {
+ public:
+  ~exit_watch();
+  void watch(exit_hook hook) noexcept { hook_ = hook; }
+  void forget() noexcept { hook_ = nullptr; }
+
+ private:
+  exit_hook hook_ = nullptr;
+};
+
+THRUM_NOINLINE inline exit_watch& this_threads_exit_watch() noexcept {
+  asm volatile("");
+  static thread_local exit_watch watch;
+  return watch;
+}
+
+/// Calls f() in the child after each fork.
+THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+
+#if THRUM_OS_WINDOWS
+
+#include <climits>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// On Windows, as with musl, atexit calls the hook, without a status, and nothing brings it to the front:
+// what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
+// own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
+// before it destroys them, at the end of each thread.
+
+/// Ends the process with that status, without destructors of static objects, which other threads
+/// may be using. What was written to standard output is not lost, unless a thread holds its lock for a
+/// tenth of a second.
+[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
+
+/// The status that the hook gets: the C library does not report it.
+inline constexpr int unknown_exit_status = INT_MIN;
+
+/// Called by exit(); may be called several times.
+using exit_hook = void (*)(int status) noexcept;
+
+void register_exit_hook(exit_hook hook) noexcept;
+
+/// Nothing to do: exit() does not wait for a thread that reads.
+inline void let_exit_pass_standard_input() noexcept {}
+
+/// Nothing brings the hook to the front.
+struct exit_watch {
+  static constexpr void watch(exit_hook) noexcept {}
+  static constexpr void forget() noexcept {}
+};
+
+constexpr exit_watch this_threads_exit_watch() noexcept { return {}; }
+
+/// Nothing to do: the system has no fork.
+inline void call_after_fork(void (*)()) noexcept {}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_EXIT_HPP
 
 // ---- thrum/detail/os/io_parts.hpp ----
 //
@@ -1492,7 +1682,6 @@ THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
 #ifndef THRUM_DETAIL_OS_IO_PARTS_HPP
 #define THRUM_DETAIL_OS_IO_PARTS_HPP
 
-#if THRUM_OS_POSIX
 // ---- thrum/detail/os/handle.hpp ----
 //
 // What the system knows an open descriptor by. Apart from the rest of the layer, for a poller that is
@@ -1500,17 +1689,15 @@ THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
 #ifndef THRUM_DETAIL_OS_HANDLE_HPP
 #define THRUM_DETAIL_OS_HANDLE_HPP
 
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/os/posix/result.hpp ----
+// ---- thrum/detail/os/result.hpp ----
 //
-// What a system call says, on systems where that is errno: a count, or -errno below zero.
+// What a system call says: a count, or below zero an error of the system, which is -errno on POSIX.
 //
 // The floors above know errors by the names below and by their signs, and show users what
 // error_code_of() makes of them. Names, since systems differ in what they say: a poller of another
 // system refuses a file with another number, and elsewhere numbers are not errno values at all.
-#ifndef THRUM_DETAIL_OS_POSIX_RESULT_HPP
-#define THRUM_DETAIL_OS_POSIX_RESULT_HPP
+#ifndef THRUM_DETAIL_OS_RESULT_HPP
+#define THRUM_DETAIL_OS_RESULT_HPP
 
 #if THRUM_OS_POSIX
 
@@ -1523,7 +1710,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace os {
 /// A count, a place in a file or a handle; or, below zero, an error of the system.
 using io_result = std::int64_t;
 
-/// What a call that returns -1 and sets errno has to say. Not inlined: see os/error_number.hpp.
+/// What a call that returns -1 and sets errno has to say. Not inlined: see os/thread_state.hpp.
 THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {
   return returned >= 0 ? returned : -errno;
 }
@@ -1565,7 +1752,64 @@ std::error_code error_code_of(io_result result) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_RESULT_HPP
+
+#if THRUM_OS_WINDOWS
+
+#include <cstdint>
+#include <system_error>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// Errors are the system's own numbers, those of its sockets among them, and never errno values: a
+// refused connection is 10061 here, and what the C library calls ECONNREFUSED is 107. The floors above
+// know those by name that they say or ask for; users compare with std::errc.
+
+/// A count, a place in a file or a handle; or, below zero, an error of the system.
+using io_result = std::int64_t;
+
+/// What a call has to say that returns whether it worked: `value`, or the calling thread's last error.
+io_result result_of(bool worked, io_result value) noexcept;
+
+// What floors above say themselves, or ask for.
+inline constexpr int would_block = -10035;  ///< WSAEWOULDBLOCK: not without waiting
+inline constexpr int interrupted = -10004;  ///< WSAEINTR: call again
+inline constexpr int cancelled = -995;      ///< ERROR_OPERATION_ABORTED: it has been closed
+inline constexpr int no_memory = -8;   ///< ERROR_NOT_ENOUGH_MEMORY: or no room in a table of ours
+inline constexpr int bad_handle = -6;  ///< ERROR_INVALID_HANDLE: there is no such descriptor
+inline constexpr int invalid = -87;    ///< ERROR_INVALID_PARAMETER: it makes no sense
+inline constexpr int not_supported = -50;     ///< ERROR_NOT_SUPPORTED: not of such an object
+inline constexpr int no_such_process = -128;  ///< ERROR_WAIT_NO_CHILDREN: it was waited for
+inline constexpr int no_offsets = -132;       ///< ERROR_SEEK_ON_DEVICE: a stream: it has no places
+inline constexpr int no_address = -10039;     ///< WSAEDESTADDRREQ: an endpoint that is none
+inline constexpr int not_connected = -10057;  ///< WSAENOTCONN: a socket without a peer
+inline constexpr int in_progress =
+    -997;  ///< ERROR_IO_PENDING: begun, and the poller tells of its end
+// What a network says that stands in for the system's.
+inline constexpr int peer_reset = -10054;     ///< WSAECONNRESET: the peer is gone
+inline constexpr int peer_refused = -10061;   ///< WSAECONNREFUSED: no program listens there
+inline constexpr int peer_silent = -10060;    ///< WSAETIMEDOUT: no answer for too long
+inline constexpr int peer_closed = -109;      ///< ERROR_BROKEN_PIPE: no peer will read that
+inline constexpr int address_taken = -10048;  ///< WSAEADDRINUSE: another socket has it
+inline constexpr int too_long = -10040;       ///< WSAEMSGSIZE: no datagram is as long
+// What a poller says.
+inline constexpr int always_ready =
+    -1;  ///< ERROR_INVALID_FUNCTION: a kind of file that a poller does not watch
+inline constexpr int already_added = -183;  ///< ERROR_ALREADY_EXISTS: the same handle twice
+inline constexpr int not_armed = -1168;     ///< ERROR_NOT_FOUND: it was not
+
+/// Whether a call has failed because there are too many descriptors, or too little memory for one
+/// more: later it may succeed.
+bool out_of_handles(io_result result) noexcept;
+
+/// The error that users see; nothing else makes one of a system's result. No error from 0 on.
+std::error_code error_code_of(io_result result) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_RESULT_HPP
+
+#if THRUM_OS_POSIX
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -1613,12 +1857,230 @@ constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h
 
 #endif  // THRUM_DETAIL_OS_HANDLE_HPP
 
+// ---- thrum/detail/os/remove_tree.hpp ----
+//
+// Removes a directory and all that is in it.
+#ifndef THRUM_DETAIL_OS_REMOVE_TREE_HPP
+#define THRUM_DETAIL_OS_REMOVE_TREE_HPP
+
+#if THRUM_OS_POSIX
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Removes what stands under a name, and everything below it if that is a directory, without following
+/// links, with a few descriptors for a tree of any depth. What cannot be removed stays, and the first error
+/// is returned; none if nothing is there. May block.
+io_result remove_tree(const char* path) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Removes what stands under a name, and everything below it if that is a directory, without following
+/// links. Ends at the first error; none if nothing is there. May block.
+io_result remove_tree(const char* path) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_REMOVE_TREE_HPP
+
+// ---- thrum/detail/os/socket_types.hpp ----
+//
+// Chooses the system's headers for addresses and sockets: sockaddr and its kinds, addrinfo, the
+// numbers of families and options, inet_pton. Apart from the rest of the layer, since an address
+// needs no more of it. And what is sent and received by one call: pieces of memory, and messages made of
+// them.
+//
+// The floors above build messages without knowing how a system lays one out: the length of a piece comes
+// first on Windows, and the members of a message have other names and types.
+#ifndef THRUM_DETAIL_OS_SOCKET_TYPES_HPP
+#define THRUM_DETAIL_OS_SOCKET_TYPES_HPP
+
+#if THRUM_OS_POSIX
+#include <arpa/inet.h>   // IWYU pragma: export
+#include <netdb.h>       // IWYU pragma: export
+#include <netinet/in.h>  // IWYU pragma: export
+#include <sys/socket.h>  // IWYU pragma: export
+#include <sys/un.h>      // IWYU pragma: export
+#elif THRUM_OS_WINDOWS
+// ---- thrum/detail/os/windows/api.hpp ----
+//
+// The system's headers. The newer half of the sockets comes first, as the older one is left out then.
+//
+// What they leave in a program that did not include them itself is no more than names in capitals: not
+// min and max, nor near, far and ERROR, which are names of others. Such a program includes itself what
+// it needs beyond WIN32_LEAN_AND_MEAN; one that includes <windows.h> before has it as it wants it, and
+// must for the few headers of the system that write `far` (mmsystem.h).
+#ifndef THRUM_DETAIL_OS_WINDOWS_API_HPP
+#define THRUM_DETAIL_OS_WINDOWS_API_HPP
+
+#if THRUM_OS_WINDOWS
+
+#if defined(_WINDOWS_)
+// This macro makes mingw warn of the order; the next header defines it again.
+#undef _WINSOCKAPI_
+#include <winsock2.h>  // IWYU pragma: export
+#else
+#pragma push_macro("WIN32_LEAN_AND_MEAN")
+#pragma push_macro("NOMINMAX")
+#undef WIN32_LEAN_AND_MEAN
+#undef NOMINMAX
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <winsock2.h>  // IWYU pragma: export
+// The order matters.
+#include <windows.h>   // IWYU pragma: export
+#pragma pop_macro("NOMINMAX")
+#pragma pop_macro("WIN32_LEAN_AND_MEAN")
+// Other headers of the system write FAR, which stands for far.
+#undef ERROR
+#undef far
+#undef near
+#undef FAR
+#undef NEAR
+#define FAR
+#define NEAR
+#endif
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_WINDOWS_API_HPP
+
+// The order matters.
+#include <ws2tcpip.h>                       // IWYU pragma: export
+// And here.
+#include <afunix.h>                         // IWYU pragma: export
+#endif
+
+#if THRUM_OS_POSIX
+
+// ---- thrum/detail/base/convert.hpp ----
+//
+// A conversion that on some processors is none.
+#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
+#define THRUM_DETAIL_BASE_CONVERT_HPP
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
+/// (-Wuseless-cast).
+template <class To, class From>
+constexpr To convert(From from) noexcept {
+  return static_cast<To>(from);
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#endif
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Some bytes of a message.
+using piece = ::iovec;
+
+inline piece piece_of(const void* bytes, std::size_t n) noexcept {
+  return {const_cast<void*>(bytes), n};  // the system's type; what is sent it does not write to
+}
+
+/// `Counted` is the system's message with its size, so that an array of these is one of those.
+template <class Counted>
+class basic_message {
+ public:
+  void set_pieces(piece* first, std::size_t n) noexcept {
+    native_.msg_hdr.msg_iov = first;
+    native_.msg_hdr.msg_iovlen = base::convert<decltype(native_.msg_hdr.msg_iovlen)>(n);
+  }
+
+  /// Where it goes to, or room for where it comes from.
+  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
+    native_.msg_hdr.msg_name = const_cast<::sockaddr*>(name);  // the system's type, as above
+    native_.msg_hdr.msg_namelen = size;
+  }
+
+  // After it was received.
+  std::size_t size() const noexcept { return base::convert<std::size_t>(native_.msg_len); }
+  ::socklen_t name_size() const noexcept { return native_.msg_hdr.msg_namelen; }
+  bool was_cut_off() const noexcept { return (native_.msg_hdr.msg_flags & MSG_TRUNC) != 0; }
+
+  const ::msghdr& header() const noexcept { return native_.msg_hdr; }
+
+  /// The array that begins with it.
+  static Counted* array(basic_message* first) noexcept {
+    static_assert(sizeof(basic_message) == sizeof(Counted));
+    return reinterpret_cast<Counted*>(first);
+  }
+
+ private:
+  Counted native_{};
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+
+#if THRUM_OS_WINDOWS
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Some bytes of a message: the system's, in which the length comes first and has 32 bits.
+using piece = ::WSABUF;
+
+inline piece piece_of(const void* bytes, std::size_t n) noexcept {
+  constexpr std::size_t most = 0x7fff'ffff;  // a longer one is cut off, as send() may
+  return {static_cast<::ULONG>(n < most ? n : most),
+          static_cast<char*>(const_cast<void*>(bytes))};  // what is sent it does not write to
+}
+
+/// Pieces, and where they go to, or room for where they come from.
+class message {
+ public:
+  void set_pieces(piece* first, std::size_t n) noexcept {
+    pieces_ = first;
+    count_ = static_cast<::DWORD>(n);
+  }
+  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
+    name_ = const_cast<::sockaddr*>(name);  // one that is sent to is not written to
+    name_size_ = size;
+  }
+
+  // After it was received.
+  std::size_t size() const noexcept { return size_; }
+  ::socklen_t name_size() const noexcept { return name_size_; }
+  bool was_cut_off() const noexcept { return cut_off_; }
+
+ private:
+  friend struct message_calls;
+
+  piece* pieces_ = nullptr;
+  ::DWORD count_ = 0;
+  ::sockaddr* name_ = nullptr;
+  int name_size_ = 0;
+  std::size_t size_ = 0;
+  bool cut_off_ = false;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+
+#endif  // THRUM_DETAIL_OS_SOCKET_TYPES_HPP
+
+#if THRUM_OS_POSIX
 // ---- thrum/detail/os/posix/descriptor.hpp ----
 //
 // Descriptors: the calls that every kind of them shares.
 //
 // No call is repeated here after a signal: that is for the caller, which knows its deadline. None
-// of them is inlined, because each reads errno: see os/error_number.hpp.
+// of them is inlined, because each reads errno: see os/thread_state.hpp.
 //
 // Pipes, and those of which a child gets one end. Each system has its way to make one.
 #ifndef THRUM_DETAIL_OS_POSIX_DESCRIPTOR_HPP
@@ -1904,26 +2366,6 @@ io_result sync_directory(const char* path) noexcept;
 #endif  // THRUM_OS_POSIX
 #endif
 
-// ---- thrum/detail/os/posix/remove_tree.hpp ----
-//
-// Removes a directory and all that is in it.
-#ifndef THRUM_DETAIL_OS_POSIX_REMOVE_TREE_HPP
-#define THRUM_DETAIL_OS_POSIX_REMOVE_TREE_HPP
-
-#if THRUM_OS_POSIX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Removes what stands under a name, and everything below it if that is a directory, without following
-/// links, with a few descriptors for a tree of any depth. What cannot be removed stays, and the first error
-/// is returned; none if nothing is there. May block.
-io_result remove_tree(const char* path) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif
-
 // ---- thrum/detail/os/posix/socket.hpp ----
 //
 // Sockets: the system calls that POSIX systems have in common. Making one, receiving and sending
@@ -1992,29 +2434,6 @@ struct tcp_numbers {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_DETAIL_OS_ANSWERS_HPP
-
-// ---- thrum/detail/os/socket_types.hpp ----
-//
-// Chooses the system's headers for addresses and sockets: sockaddr and its kinds, addrinfo, the
-// numbers of families and options, inet_pton. Apart from the rest of the layer, since an address
-// needs no more of it.
-#ifndef THRUM_DETAIL_OS_SOCKET_TYPES_HPP
-#define THRUM_DETAIL_OS_SOCKET_TYPES_HPP
-
-#if THRUM_OS_POSIX
-#include <arpa/inet.h>   // IWYU pragma: export
-#include <netdb.h>       // IWYU pragma: export
-#include <netinet/in.h>  // IWYU pragma: export
-#include <sys/socket.h>  // IWYU pragma: export
-#include <sys/un.h>      // IWYU pragma: export
-#elif THRUM_OS_WINDOWS
-// The order matters.
-#include <ws2tcpip.h>                       // IWYU pragma: export
-// And here.
-#include <afunix.h>                         // IWYU pragma: export
-#endif
-
-#endif  // THRUM_DETAIL_OS_SOCKET_TYPES_HPP
 
 #include <cstddef>
 
@@ -2111,171 +2530,6 @@ io_result resolver_cause(int returned) noexcept;
 #endif
 
 #if THRUM_OS_WINDOWS
-// ---- thrum/detail/os/handle.hpp ----
-//
-// What the system knows an open descriptor by. Apart from the rest of the layer, for a poller that is
-// compiled alone.
-#ifndef THRUM_DETAIL_OS_HANDLE_HPP
-#define THRUM_DETAIL_OS_HANDLE_HPP
-
-#if THRUM_OS_POSIX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using handle = int;
-
-inline constexpr handle no_handle = -1;
-
-/// Whether it can be one at all: no_handle, and what else cannot stand for a descriptor, is not.
-constexpr bool is_handle(handle h) noexcept { return h >= 0; }
-
-/// The one that a call has returned, from 0 on.
-constexpr handle handle_of(io_result result) noexcept { return static_cast<handle>(result); }
-
-/// Small, and another one for each that is open.
-constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h); }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#elif THRUM_OS_WINDOWS
-
-// ---- thrum/detail/os/windows/result.hpp ----
-//
-// What a call of the system says: a count, or below zero an error of the system.
-//
-// Errors are the system's own numbers, those of its sockets among them, and never errno values: a
-// refused connection is 10061 here, and what the C library calls ECONNREFUSED is 107. The floors above
-// know those by name that they say or ask for; users compare with std::errc.
-#ifndef THRUM_DETAIL_OS_WINDOWS_RESULT_HPP
-#define THRUM_DETAIL_OS_WINDOWS_RESULT_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstdint>
-#include <system_error>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A count, a place in a file or a handle; or, below zero, an error of the system.
-using io_result = std::int64_t;
-
-/// What a call has to say that returns whether it worked: `value`, or the calling thread's last error.
-io_result result_of(bool worked, io_result value) noexcept;
-
-// What floors above say themselves, or ask for.
-inline constexpr int would_block = -10035;  ///< WSAEWOULDBLOCK: not without waiting
-inline constexpr int interrupted = -10004;  ///< WSAEINTR: call again
-inline constexpr int cancelled = -995;      ///< ERROR_OPERATION_ABORTED: it has been closed
-inline constexpr int no_memory = -8;   ///< ERROR_NOT_ENOUGH_MEMORY: or no room in a table of ours
-inline constexpr int bad_handle = -6;  ///< ERROR_INVALID_HANDLE: there is no such descriptor
-inline constexpr int invalid = -87;    ///< ERROR_INVALID_PARAMETER: it makes no sense
-inline constexpr int not_supported = -50;     ///< ERROR_NOT_SUPPORTED: not of such an object
-inline constexpr int no_such_process = -128;  ///< ERROR_WAIT_NO_CHILDREN: it was waited for
-inline constexpr int no_offsets = -132;       ///< ERROR_SEEK_ON_DEVICE: a stream: it has no places
-inline constexpr int no_address = -10039;     ///< WSAEDESTADDRREQ: an endpoint that is none
-inline constexpr int not_connected = -10057;  ///< WSAENOTCONN: a socket without a peer
-inline constexpr int in_progress =
-    -997;  ///< ERROR_IO_PENDING: begun, and the poller tells of its end
-// What a network says that stands in for the system's.
-inline constexpr int peer_reset = -10054;     ///< WSAECONNRESET: the peer is gone
-inline constexpr int peer_refused = -10061;   ///< WSAECONNREFUSED: no program listens there
-inline constexpr int peer_silent = -10060;    ///< WSAETIMEDOUT: no answer for too long
-inline constexpr int peer_closed = -109;      ///< ERROR_BROKEN_PIPE: no peer will read that
-inline constexpr int address_taken = -10048;  ///< WSAEADDRINUSE: another socket has it
-inline constexpr int too_long = -10040;       ///< WSAEMSGSIZE: no datagram is as long
-// What a poller says.
-inline constexpr int always_ready =
-    -1;  ///< ERROR_INVALID_FUNCTION: a kind of file that a poller does not watch
-inline constexpr int already_added = -183;  ///< ERROR_ALREADY_EXISTS: the same handle twice
-inline constexpr int not_armed = -1168;     ///< ERROR_NOT_FOUND: it was not
-
-/// Whether a call has failed because there are too many descriptors, or too little memory for one
-/// more: later it may succeed.
-bool out_of_handles(io_result result) noexcept;
-
-/// The error that users see; nothing else makes one of a system's result. No error from 0 on.
-std::error_code error_code_of(io_result result) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_RESULT_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using handle = std::uintptr_t;
-
-inline constexpr handle no_handle = UINTPTR_MAX;
-
-/// Whether it can be one at all: no_handle and zero, with which some calls say that there is none, are
-/// not.
-constexpr bool is_handle(handle h) noexcept { return h != no_handle && h != 0; }
-
-/// As the system's calls take it.
-inline void* native(handle h) noexcept { return reinterpret_cast<void*>(h); }
-
-/// The one that a call has returned.
-constexpr handle handle_of(io_result result) noexcept { return static_cast<handle>(result); }
-
-/// Small, and another one for each that is open: the system counts in steps of four.
-constexpr unsigned number_of(handle h) noexcept { return static_cast<unsigned>(h >> 2); }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-#endif  // THRUM_DETAIL_OS_HANDLE_HPP
-
-// ---- thrum/detail/os/windows/child_watch.hpp ----
-//
-// child_watch: one thread sleeps at a port until any of many children has ended.
-#ifndef THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
-#define THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The port, and for each child a wait of the system's own threads, which post to it. A child is
-/// removed before its handle is closed. All members but sleep() and wake() by one thread at a time.
-class child_watch {
- public:
-  constexpr child_watch() noexcept = default;
-
-  bool is_open() const noexcept { return port_ != no_handle; }
-
-  /// 0, or an error below zero.
-  io_result open() noexcept;
-
-  void close() noexcept;
-
-  /// Has sleep() find `who`, one time, once the child has ended. 0, or an error below zero.
-  io_result add(handle child, void* who) noexcept;
-  void remove(handle child) noexcept;
-
-  /// Ends the sleep that is under way, or the next one.
-  void wake() noexcept;
-
-  /// Sleeps until the first `who` is found, for at most timeout_ms if that is not below 0. Returns
-  /// how many were found; perhaps none.
-  std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
-
- private:
-  struct watched;
-
-  handle port_ = no_handle;
-  watched* first_ = nullptr;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP
-
 // ---- thrum/detail/os/windows/descriptor.hpp ----
 //
 // Descriptors: the calls that files, pipes and sockets share.
@@ -2691,126 +2945,6 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_DETAIL_OS_WINDOWS_FILE_WATCH_HPP
 
-// ---- thrum/detail/os/windows/message.hpp ----
-//
-// What is sent and received by one call: pieces of memory, and messages made of them.
-#ifndef THRUM_DETAIL_OS_WINDOWS_MESSAGE_HPP
-#define THRUM_DETAIL_OS_WINDOWS_MESSAGE_HPP
-
-#if THRUM_OS_WINDOWS
-
-// ---- thrum/detail/os/socket_types.hpp ----
-//
-// Chooses the system's headers for addresses and sockets: sockaddr and its kinds, addrinfo, the
-// numbers of families and options, inet_pton. Apart from the rest of the layer, since an address
-// needs no more of it.
-#ifndef THRUM_DETAIL_OS_SOCKET_TYPES_HPP
-#define THRUM_DETAIL_OS_SOCKET_TYPES_HPP
-
-#if THRUM_OS_POSIX
-#include <arpa/inet.h>   // IWYU pragma: export
-#include <netdb.h>       // IWYU pragma: export
-#include <netinet/in.h>  // IWYU pragma: export
-#include <sys/socket.h>  // IWYU pragma: export
-#include <sys/un.h>      // IWYU pragma: export
-#elif THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/api.hpp ----
-//
-// The system's headers. The newer half of the sockets comes first, as the older one is left out then.
-//
-// What they leave in a program that did not include them itself is no more than names in capitals: not
-// min and max, nor near, far and ERROR, which are names of others. Such a program includes itself what
-// it needs beyond WIN32_LEAN_AND_MEAN; one that includes <windows.h> before has it as it wants it, and
-// must for the few headers of the system that write `far` (mmsystem.h).
-#ifndef THRUM_DETAIL_OS_WINDOWS_API_HPP
-#define THRUM_DETAIL_OS_WINDOWS_API_HPP
-
-#if THRUM_OS_WINDOWS
-
-#if defined(_WINDOWS_)
-// This macro makes mingw warn of the order; the next header defines it again.
-#undef _WINSOCKAPI_
-#include <winsock2.h>  // IWYU pragma: export
-#else
-#pragma push_macro("WIN32_LEAN_AND_MEAN")
-#pragma push_macro("NOMINMAX")
-#undef WIN32_LEAN_AND_MEAN
-#undef NOMINMAX
-#define WIN32_LEAN_AND_MEAN
-#define NOMINMAX
-#include <winsock2.h>  // IWYU pragma: export
-// The order matters.
-#include <windows.h>   // IWYU pragma: export
-#pragma pop_macro("NOMINMAX")
-#pragma pop_macro("WIN32_LEAN_AND_MEAN")
-// Other headers of the system write FAR, which stands for far.
-#undef ERROR
-#undef far
-#undef near
-#undef FAR
-#undef NEAR
-#define FAR
-#define NEAR
-#endif
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_API_HPP
-
-// The order matters.
-#include <ws2tcpip.h>                       // IWYU pragma: export
-// And here.
-#include <afunix.h>                         // IWYU pragma: export
-#endif
-
-#endif  // THRUM_DETAIL_OS_SOCKET_TYPES_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Some bytes of a message: the system's, in which the length comes first and has 32 bits.
-using piece = ::WSABUF;
-
-inline piece piece_of(const void* bytes, std::size_t n) noexcept {
-  constexpr std::size_t most = 0x7fff'ffff;  // a longer one is cut off, as send() may
-  return {static_cast<::ULONG>(n < most ? n : most),
-          static_cast<char*>(const_cast<void*>(bytes))};  // what is sent it does not write to
-}
-
-/// Pieces, and where they go to, or room for where they come from.
-class message {
- public:
-  void set_pieces(piece* first, std::size_t n) noexcept {
-    pieces_ = first;
-    count_ = static_cast<::DWORD>(n);
-  }
-  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
-    name_ = const_cast<::sockaddr*>(name);  // one that is sent to is not written to
-    name_size_ = size;
-  }
-
-  // After it was received.
-  std::size_t size() const noexcept { return size_; }
-  ::socklen_t name_size() const noexcept { return name_size_; }
-  bool was_cut_off() const noexcept { return cut_off_; }
-
- private:
-  friend struct message_calls;
-
-  piece* pieces_ = nullptr;
-  ::DWORD count_ = 0;
-  ::sockaddr* name_ = nullptr;
-  int name_size_ = 0;
-  std::size_t size_ = 0;
-  bool cut_off_ = false;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_MESSAGE_HPP
-
 // ---- thrum/detail/os/windows/pipe.hpp ----
 //
 // Pipes, as POSIX has them: ends that do not wait, and that become ready.
@@ -2994,29 +3128,43 @@ io_result kill_process(std::int64_t pid, handle child) noexcept;
 /// Ends it as well.
 io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
 
+// child_watch: one thread sleeps at a port until any of many children has ended.
+
+/// The port, and for each child a wait of the system's own threads, which post to it. A child is
+/// removed before its handle is closed. All members but sleep() and wake() by one thread at a time.
+class child_watch {
+ public:
+  constexpr child_watch() noexcept = default;
+
+  bool is_open() const noexcept { return port_ != no_handle; }
+
+  /// 0, or an error below zero.
+  io_result open() noexcept;
+
+  void close() noexcept;
+
+  /// Has sleep() find `who`, one time, once the child has ended. 0, or an error below zero.
+  io_result add(handle child, void* who) noexcept;
+  void remove(handle child) noexcept;
+
+  /// Ends the sleep that is under way, or the next one.
+  void wake() noexcept;
+
+  /// Sleeps until the first `who` is found, for at most timeout_ms if that is not below 0. Returns
+  /// how many were found; perhaps none.
+  std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
+
+ private:
+  struct watched;
+
+  handle port_ = no_handle;
+  watched* first_ = nullptr;
+};
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_DETAIL_OS_WINDOWS_PROCESS_HPP
-
-// ---- thrum/detail/os/windows/remove_tree.hpp ----
-//
-// Removes a directory and all that is in it.
-#ifndef THRUM_DETAIL_OS_WINDOWS_REMOVE_TREE_HPP
-#define THRUM_DETAIL_OS_WINDOWS_REMOVE_TREE_HPP
-
-#if THRUM_OS_WINDOWS
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Removes what stands under a name, and everything below it if that is a directory, without following
-/// links. Ends at the first error; none if nothing is there. May block.
-io_result remove_tree(const char* path) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif
 
 // ---- thrum/detail/os/windows/socket.hpp ----
 //
@@ -3167,18 +3315,135 @@ inline io_result resolver_cause(int /*returned*/) noexcept { return 0; }
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_DETAIL_OS_WINDOWS_SOCKET_HPP
 
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/bsd/child_watch.hpp ----
+#elif THRUM_OS_BSD
+// ---- thrum/detail/os/bsd/process.hpp ----
 //
-// child_watch: one thread sleeps until any of many children has ended.
-#ifndef THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
-#define THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
+// Children on macOS and FreeBSD. A kqueue that has only the child's end as its event stands for the
+// child. When the child ends it becomes readable, and stays so: no call takes the event out.
+//
+// waitid() is not used: on macOS it returns also for a child that has been stopped.
+#ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP
+#define THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
 #if THRUM_OS_BSD
 
+// ---- thrum/detail/os/posix/process.hpp ----
+//
+// Child processes: how one is started, and how it ended.
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a child is to be. Strings and arrays as for execve.
+struct spawn_request {
+  char* const* arguments = nullptr;    ///< the first one names the program
+  char* const* environment = nullptr;  ///< null: ours
+  const char* directory = nullptr;     ///< null: ours
+  /// What becomes its standard input, output and error; no_handle: ours. None is a standard
+  /// stream other than the one it replaces.
+  handle streams[3] = {no_handle, no_handle, no_handle};
+  bool errors_to_output = false;  ///< standard error goes where standard output goes
+  bool new_group = false;         ///< it leads a process group of its own
+  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
+  std::size_t extras = 0;
+  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
+  /// own, and the terminal is the session's, where opening it makes it so.
+  const char* terminal = nullptr;
+};
+
+/// Whether spawn() would replace what `h` stands for before the child's stream of that number, of
+/// 0 to 2, gets it: then it is to be duplicated.
+constexpr bool is_replaced_before(handle h, int number) noexcept {
+  return h >= 0 && h < 3 && h != number;
+}
+
+/// The number of this process; another one after a fork.
+std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
+
+/// Starts a program; its number, or an errno value below zero, also for what exec says (under
+/// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
+/// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
+/// been loaded.
+io_result spawn(const spawn_request& request) noexcept;
+
+/// How a child ended: by exit(code), or killed by a signal.
+struct process_end {
+  int code = 0;
+  int signal = 0;
+  bool dumped_core = false;
+};
+
+/// Sends a signal to a child: the system's own file says how.
+io_result signal_process(std::int64_t pid, handle child, int signal) noexcept;
+
+/// Whether a child can lead a process group.
+inline constexpr bool has_process_groups = true;
+
+/// Sends a signal to a process group.
+io_result signal_group(std::int64_t group, int signal) noexcept;
+/// Ends all that are in it.
+io_result kill_group(std::int64_t group) noexcept;
+/// Asks them to end.
+io_result ask_group_to_end(std::int64_t group) noexcept;
+
+/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
+/// error.
+io_result open_terminal(char* path, std::size_t room) noexcept;
+/// How many rows and columns of characters programs think that it shows.
+io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
+/// Whether a read has found that no program has the other end open any more.
+bool is_terminal_end(io_result result) noexcept;
+
+/// Ends it, whatever it does.
+io_result kill_process(std::int64_t pid, handle child) noexcept;
+
+/// Asks it to end, which it may do in its own way.
+io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
+
+/// What SIGCHLD's si_code and si_status say of a child that has ended.
+process_end end_of(int code, int status) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A handle that stands for a child and becomes readable at its end; closed by exec.
+io_result open_process(std::int64_t pid) noexcept;
+
+/// Waits for the end of a child: 0, or would_block if it may not block and the child runs.
+/// `reap`: the child's number is given back.
+io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap,
+                       process_end& end) noexcept;
+
+// child_watch: one thread sleeps until any of many children has ended.
 
 /// A kqueue of the handles of children, which are kqueues themselves.
 class child_watch {
@@ -3210,15 +3475,7 @@ class child_watch {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
-
-// ---- thrum/detail/os/bsd/file_watch.hpp ----
-//
-// Changes of files: as os/bsd/vnode_watch.hpp has them.
-#ifndef THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
-#define THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
-
-#if THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_BSD_PROCESS_HPP
 
 // ---- thrum/detail/os/bsd/vnode_watch.hpp ----
 //
@@ -3430,298 +3687,10 @@ class vnode_watch {
 #endif  // THRUM_POLLER_KQUEUE
 #endif  // THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
 
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using file_watch = vnode_watch;
-
-inline const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept {
-  return vnode_watch::take_change(at, change);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif
-
-// ---- thrum/detail/os/bsd/process.hpp ----
-//
-// Children on macOS and FreeBSD. A kqueue that has only the child's end as its event stands for the
-// child. When the child ends it becomes readable, and stays so: no call takes the event out.
-//
-// waitid() is not used: on macOS it returns also for a child that has been stopped.
-#ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP
-#define THRUM_DETAIL_OS_BSD_PROCESS_HPP
-
-#if THRUM_OS_BSD
-
-// ---- thrum/detail/os/posix/process.hpp ----
-//
-// Child processes: how one is started, and how it ended.
-#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-
-#if THRUM_OS_POSIX
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What a child is to be. Strings and arrays as for execve.
-struct spawn_request {
-  char* const* arguments = nullptr;    ///< the first one names the program
-  char* const* environment = nullptr;  ///< null: ours
-  const char* directory = nullptr;     ///< null: ours
-  /// What becomes its standard input, output and error; no_handle: ours. None is a standard
-  /// stream other than the one it replaces.
-  handle streams[3] = {no_handle, no_handle, no_handle};
-  bool errors_to_output = false;  ///< standard error goes where standard output goes
-  bool new_group = false;         ///< it leads a process group of its own
-  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
-  std::size_t extras = 0;
-  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
-  /// own, and the terminal is the session's, where opening it makes it so.
-  const char* terminal = nullptr;
-};
-
-/// Whether spawn() would replace what `h` stands for before the child's stream of that number, of
-/// 0 to 2, gets it: then it is to be duplicated.
-constexpr bool is_replaced_before(handle h, int number) noexcept {
-  return h >= 0 && h < 3 && h != number;
-}
-
-/// The number of this process; another one after a fork.
-std::int64_t own_process() noexcept;
-
-/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
-/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
-/// exec. pause(ns) waits, twice as long each time.
-template <class Start, class Pause>
-int start_unless_busy(Start start, Pause pause) noexcept {
-  constexpr std::int64_t first_ns = 1'000'000;
-  constexpr std::int64_t last_ns = 128'000'000;
-  int error = start();
-  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
-    pause(ns);
-    error = start();
-  }
-  return error;
-}
-
-/// Starts a program; its number, or an errno value below zero, also for what exec says (under
-/// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
-/// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
-/// been loaded.
-io_result spawn(const spawn_request& request) noexcept;
-
-/// How a child ended: by exit(code), or killed by a signal.
-struct process_end {
-  int code = 0;
-  int signal = 0;
-  bool dumped_core = false;
-};
-
-/// Sends a signal to a child: the system's own file says how.
-io_result signal_process(std::int64_t pid, handle child, int signal) noexcept;
-
-/// Whether a child can lead a process group.
-inline constexpr bool has_process_groups = true;
-
-/// Sends a signal to a process group.
-io_result signal_group(std::int64_t group, int signal) noexcept;
-/// Ends all that are in it.
-io_result kill_group(std::int64_t group) noexcept;
-/// Asks them to end.
-io_result ask_group_to_end(std::int64_t group) noexcept;
-
-/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
-/// error.
-io_result open_terminal(char* path, std::size_t room) noexcept;
-/// How many rows and columns of characters programs think that it shows.
-io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read has found that no program has the other end open any more.
-bool is_terminal_end(io_result result) noexcept;
-
-/// Ends it, whatever it does.
-io_result kill_process(std::int64_t pid, handle child) noexcept;
-
-/// Asks it to end, which it may do in its own way.
-io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
-
-/// What SIGCHLD's si_code and si_status say of a child that has ended.
-process_end end_of(int code, int status) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A handle that stands for a child and becomes readable at its end; closed by exec.
-io_result open_process(std::int64_t pid) noexcept;
-
-/// Waits for the end of a child: 0, or would_block if it may not block and the child runs.
-/// `reap`: the child's number is given back.
-io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap,
-                       process_end& end) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_PROCESS_HPP
-
-// ---- thrum/detail/os/bsd/send_file.hpp ----
-//
-// Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
-// sent before it, and that counts.
-#ifndef THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-#define THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-
-#if THRUM_OS_BSD
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The system's own call: how much it has sent, also before an error.
-io_result send_some(handle fd, handle file, std::int64_t offset, std::size_t n,
-                    std::int64_t& sent) noexcept;
-
-/// Sends a file, from `offset` on, to a socket inside the kernel. A broken connection is an error,
-/// never a signal.
-io_result send_file(handle fd, handle file, std::int64_t offset, std::size_t n) noexcept;
-
-/// Whether that is refused for files of this kind: they must be read and sent.
-bool cannot_send_file(io_result sent) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-
-#endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-
-// ---- thrum/detail/os/darwin/plain_write.hpp ----
-//
-// Writing to a pipe that has no reader any more, on macOS.
-//
-// There the signal goes to the process and not to the writing thread, so no mask keeps it away. But
-// an open file can be set to raise none. Files that were made here are set from the beginning. One that
-// was handed over is set before the first write to it, and stays so, also for others that have it open.
-#ifndef THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
-#define THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
-
-#if THRUM_OS_MACOS
-
-// ---- thrum/detail/os/posix/message.hpp ----
-//
-// What is sent and received by one call: pieces of memory, and messages made of them.
-//
-// The floors above build messages without knowing how a system lays one out: elsewhere a piece has
-// its length first, and the members of a message have other names and types.
-#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/base/convert.hpp ----
-//
-// A conversion that on some processors is none.
-#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
-#define THRUM_DETAIL_BASE_CONVERT_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
-/// (-Wuseless-cast).
-template <class To, class From>
-constexpr To convert(From from) noexcept {
-  return static_cast<To>(from);
-}
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Some bytes of a message.
-using piece = ::iovec;
-
-inline piece piece_of(const void* bytes, std::size_t n) noexcept {
-  return {const_cast<void*>(bytes), n};  // the system's type; what is sent it does not write to
-}
-
-/// `Counted` is the system's message with its size, so that an array of these is one of those.
-template <class Counted>
-class basic_message {
- public:
-  void set_pieces(piece* first, std::size_t n) noexcept {
-    native_.msg_hdr.msg_iov = first;
-    native_.msg_hdr.msg_iovlen = base::convert<decltype(native_.msg_hdr.msg_iovlen)>(n);
-  }
-
-  /// Where it goes to, or room for where it comes from.
-  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
-    native_.msg_hdr.msg_name = const_cast<::sockaddr*>(name);  // the system's type, as above
-    native_.msg_hdr.msg_namelen = size;
-  }
-
-  // After it was received.
-  std::size_t size() const noexcept { return base::convert<std::size_t>(native_.msg_len); }
-  ::socklen_t name_size() const noexcept { return native_.msg_hdr.msg_namelen; }
-  bool was_cut_off() const noexcept { return (native_.msg_hdr.msg_flags & MSG_TRUNC) != 0; }
-
-  const ::msghdr& header() const noexcept { return native_.msg_hdr; }
-
-  /// The array that begins with it.
-  static Counted* array(basic_message* first) noexcept {
-    static_assert(sizeof(basic_message) == sizeof(Counted));
-    return reinterpret_cast<Counted*>(first);
-  }
-
- private:
-  Counted native_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What a call that does not wait returns where the system has none.
-inline constexpr io_result cannot_tell = not_supported;
-
-/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
-io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
-
-/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
-io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
-io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
-
-inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
-inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP
-
 // ---- thrum/detail/os/posix/new_handles.hpp ----
 //
-// Making sockets and pipes where that takes one call for each property: that they do not block, that
+// Making sockets and pipes where nothing but POSIX is there: FreeBSD makes them by one call so that they do not
+// block and exec closes them. Elsewhere that takes one call for each property: that they do not block, that
 // exec closes them, that writing raises no signal.
 //
 // Between the calls a fork of another thread would inherit what exec does not close yet. Children
@@ -3729,12 +3698,9 @@ inline io_result write_at_once(handle, const void*, std::size_t) noexcept { retu
 #ifndef THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 #define THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
-#if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+#if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Makes it as all handles of ours are, and closes it if that fails: itself, or an error below zero.
-io_result made_ours(io_result fresh) noexcept;
 
 io_result open_socket(int domain, int type, int protocol) noexcept;
 
@@ -3745,43 +3711,22 @@ io_result accept(handle fd) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
-
-// ---- thrum/detail/os/posix/no_splice.hpp ----
-//
-// Moving bytes between descriptors without copying them, where no call does that.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-
-#if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Whether the system has it.
-inline constexpr bool has_splice = false;
-
-inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-
-/// Whether that is refused for such descriptors.
-constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
-
-inline void widen_pipe(handle, std::size_t) noexcept {}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
 #endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
 // ---- thrum/detail/os/posix/transfer.hpp ----
 //
-// Receiving and sending, where the system has no more than POSIX.
+// Receiving, sending and writing, where the system has no more than POSIX.
 //
 // A message at a time, in place of many by one call. If a datagram did not fit, the system says that
 // it was longer, not how long it was.
+//
+// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
+// open file, where the system has nothing for either.
+//
+// On macOS the signal goes to the process and not to the writing thread, so no mask keeps it away. But
+// an open file can be set to raise none. Files that were made here are set from the beginning. One that
+// was handed over is set before the first write to it, and stays so, also for others that have it open.
 #ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 #define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
@@ -3817,433 +3762,44 @@ io_result send_to(handle fd, const void* from, std::size_t n, const ::sockaddr* 
 io_result send_messages(handle fd, message* first, unsigned n) noexcept;
 io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 
+/// What a call that does not wait returns where the system has none.
+inline constexpr io_result cannot_tell = not_supported;
+
+/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
+io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
+io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+
+inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
+inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
+
+// Moving bytes between descriptors without copying them, where no call does that.
+
+/// Whether the system has it.
+inline constexpr bool has_splice = false;
+
+inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+
+/// Whether that is refused for such descriptors.
+constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
+
+inline void widen_pipe(handle, std::size_t) noexcept {}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/bsd/child_watch.hpp ----
-//
-// child_watch: one thread sleeps until any of many children has ended.
-#ifndef THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
-#define THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
 
 #if THRUM_OS_BSD
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A kqueue of the handles of children, which are kqueues themselves.
-class child_watch {
- public:
-  constexpr child_watch() noexcept = default;
-
-  bool is_open() const noexcept;
-
-  /// 0, or an error below zero.
-  io_result open() noexcept;
-
-  void close() noexcept;
-
-  /// Has sleep() find `who` once the child has ended. 0, or an error below zero.
-  io_result add(handle child, void* who) noexcept;
-  void remove(handle child) noexcept;
-
-  /// Ends the sleep that is under way, or the next one.
-  void wake() noexcept;
-
-  /// Sleeps until the first `who` is found, for at most timeout_ms if that is not below 0. Returns
-  /// how many were found; perhaps none.
-  std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
-
- private:
-  handle queue_ = no_handle;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP
-
-// ---- thrum/detail/os/bsd/file_watch.hpp ----
-//
-// Changes of files: as os/bsd/vnode_watch.hpp has them.
-#ifndef THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
-#define THRUM_DETAIL_OS_BSD_FILE_WATCH_HPP
-
-#if THRUM_OS_BSD
-
-// ---- thrum/detail/os/bsd/vnode_watch.hpp ----
-//
-// Changes of files: EVFILT_VNODE of kqueue.
-//
-// Purpose
-//   The descriptor of a watch is a kqueue of its own. It can be read when the system has something to
-//   tell of a file that is open here for that, and a poller waits for it as for another descriptor
-//   (netpoll/kqueue.hpp).
-//
-//   For a directory the system reports that something in it has changed, not what. Then its names
-//   are listed again and compared with the old ones (os/listing.hpp). The system reports a write only
-//   for a file that is open here. So every file in a watched directory takes a descriptor; a file that
-//   cannot be opened is compared when something else has changed.
-//
-// What cannot be seen
-//   A file that came and was gone before its directory was listed. Several writes count as one.
-//   If there are no descriptors left for new files, the watch reports a loss.
-//
-// One event at a time: handling an event may close files that a second event would be about.
-#ifndef THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
-#define THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
-
-#if THRUM_POLLER_KQUEUE
-
-// ---- thrum/detail/os/listing.hpp ----
-//
-// What has changed in a directory, found by two looks at it.
-//
-// If a system says that a directory has changed, and not what in it, the watch must look again. Two
-// listings are compared name by name; a name stands for another file when the number of the file has
-// changed. A change that is undone before the second look is not seen. A renamed file is gone under one
-// name and there under the other.
-//
-// Order: first what is gone, then what has come, then what has changed; so a file that has taken the
-// place of another one is removed, then created.
-#ifndef THRUM_DETAIL_OS_LISTING_HPP
-#define THRUM_DETAIL_OS_LISTING_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What is known of a file without opening it.
-struct file_facts {
-  std::uint64_t number = 0;  // of the file, in its file system
-  std::uint64_t size = 0;
-  std::int64_t written = 0;  // when its content has changed, ns
-  std::int64_t touched = 0;  // when anything has
-  std::uint64_t rights = 0;  // permissions and owners
-  entry_kind kind = entry_kind::other;
-};
-
-/// A name in a directory.
-struct listed_file {
-  const char* name = "";
-  file_facts facts;
-  bool is_told = false;  // the system tells of what happens to the file itself
-};
-
-enum class listing_change : unsigned char { removed, created, modified, attributes };
-
-/// Whether a program has written to it. What happens in a directory changes its facts, too: no writing.
-inline bool is_modified(const file_facts& before, const file_facts& now) noexcept {
-  return now.kind != entry_kind::directory &&
-         (before.size != now.size || before.written != now.written);
-}
-
-/// Whether only what is around the content has changed.
-inline bool has_other_attributes(const file_facts& before, const file_facts& now) noexcept {
-  return before.rights != now.rights ||
-         (now.kind != entry_kind::directory && before.touched != now.touched &&
-          !is_modified(before, now));
-}
-
-/// Goes over two listings that are sorted by name: each(before, now) for every name, null where it is
-/// not.
-template <class File, class Each>
-void for_each_name(std::span<File* const> before, std::span<File* const> now, Each each) {
-  for (std::size_t i = 0, j = 0; i != before.size() || j != now.size();) {
-    const int order = i == before.size() ? 1
-                      : j == now.size()  ? -1
-                                         : std::strcmp(before[i]->name, now[j]->name);
-    each(order <= 0 ? before[i] : nullptr, order >= 0 ? now[j] : nullptr);
-    i += order <= 0 ? 1 : 0;
-    j += order >= 0 ? 1 : 0;
-  }
-}
-
-/// Whether both are there, and the same file.
-inline bool is_same_file(const listed_file* before, const listed_file* now) noexcept {
-  return before != nullptr && now != nullptr && before->facts.number == now->facts.number &&
-         before->facts.kind == now->facts.kind;
-}
-
-/// tell(change, file) for each change between two listings that are sorted by name. Of a file that is
-/// new, and was not here under another name, it is also told that it was modified, if there is something
-/// in it: that may have been written after it was created.
-template <class File, class Tell>
-void compare_listings(std::span<File* const> before, std::span<File* const> now, Tell tell) {
-  for_each_name(before, now, [&](File* old, File* fresh) {
-    if (old != nullptr && !is_same_file(old, fresh)) {
-      tell(listing_change::removed, *old);
-    }
-  });
-  const auto was_here = [&](const File& file) {
-    for (const File* each : before) {
-      if (each->facts.number == file.facts.number && each->facts.kind == file.facts.kind) {
-        return true;
-      }
-    }
-    return false;
-  };
-  for_each_name(before, now, [&](File* old, File* fresh) {
-    if (fresh != nullptr && !is_same_file(old, fresh)) {
-      tell(listing_change::created, *fresh);
-      if (fresh->facts.kind == entry_kind::file && fresh->facts.size != 0 && !was_here(*fresh)) {
-        tell(listing_change::modified, *fresh);
-      }
-    }
-  });
-  for_each_name(before, now, [&](File* old, File* fresh) {
-    if (!is_same_file(old, fresh) || old->is_told) {
-      return;
-    }
-    if (is_modified(old->facts, fresh->facts)) {
-      tell(listing_change::modified, *fresh);
-    }
-    if (has_other_attributes(old->facts, fresh->facts)) {
-      tell(listing_change::attributes, *fresh);
-    }
-  });
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-class vnode_watch {
- public:
-  vnode_watch() noexcept = default;
-  vnode_watch(const vnode_watch&) = delete;
-  vnode_watch& operator=(const vnode_watch&) = delete;
-  ~vnode_watch() { close(); }
-
-  /// The descriptor, which is the caller's, or an error below zero.
-  io_result open() noexcept;
-  /// Closes all but the descriptor.
-  void close() noexcept;
-
-  /// The watch's number. May block, as may read().
-  io_result add(handle queue, const char* path) noexcept;
-  io_result remove(handle queue, int number) noexcept;
-
-  /// Some changes for take_change; would_block: there are none.
-  io_result read(handle queue, std::byte* to, std::size_t room) noexcept;
-
-  /// The one at `at`; where the next one is.
-  static const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept;
-
- private:
-  struct watched;
-  struct entry;
-  struct observed;
-  struct untold;
-  struct packed;
-  class names;
-
-  static entry* make_entry(watched& in, const char* name, const file_facts& facts) noexcept;
-  static void free(entry* file) noexcept;
-  static void free(watched* one) noexcept;
-  static bool observe(observed& file, unsigned what) noexcept;
-  static void end(observed& file) noexcept;
-
-  /// The names that are in a directory now.
-  static io_result list(watched& one, names& found) noexcept;
-  /// Opens those that are not told of yet. An error: there are no descriptors left.
-  io_result observe_names(watched& one) noexcept;
-  io_result observe_file(watched& one, entry& file) noexcept;
-  void look_again(watched& one) noexcept;
-
-  static bool is_still_there(const watched& one) noexcept;
-  void take_event(observed& from, unsigned what) noexcept;
-  /// Takes an event of an open file, with what is known of it, and its name in what is watched.
-  void take_file_event(const observed& from, file_facts& facts, const char* name,
-                       unsigned what) noexcept;
-
-  void tell(const watched& one, listing_change change, const char* name,
-            bool is_directory) noexcept;
-  void tell(const file_change_seen& seen, const char* name) noexcept;
-
-  handle queue_ = no_handle;
-  watched* first_ = nullptr;
-  untold* first_untold_ = nullptr;
-  untold* last_untold_ = nullptr;
-  int last_number_ = 0;
-  bool has_lost_ = false;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_POLLER_KQUEUE
-#endif  // THRUM_DETAIL_OS_BSD_VNODE_WATCH_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using file_watch = vnode_watch;
-
-inline const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept {
-  return vnode_watch::take_change(at, change);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif
-
-// ---- thrum/detail/os/bsd/process.hpp ----
-//
-// Children on macOS and FreeBSD. A kqueue that has only the child's end as its event stands for the
-// child. When the child ends it becomes readable, and stays so: no call takes the event out.
-//
-// waitid() is not used: on macOS it returns also for a child that has been stopped.
-#ifndef THRUM_DETAIL_OS_BSD_PROCESS_HPP
-#define THRUM_DETAIL_OS_BSD_PROCESS_HPP
-
-#if THRUM_OS_BSD
-
-// ---- thrum/detail/os/posix/process.hpp ----
-//
-// Child processes: how one is started, and how it ended.
-#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-
-#if THRUM_OS_POSIX
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What a child is to be. Strings and arrays as for execve.
-struct spawn_request {
-  char* const* arguments = nullptr;    ///< the first one names the program
-  char* const* environment = nullptr;  ///< null: ours
-  const char* directory = nullptr;     ///< null: ours
-  /// What becomes its standard input, output and error; no_handle: ours. None is a standard
-  /// stream other than the one it replaces.
-  handle streams[3] = {no_handle, no_handle, no_handle};
-  bool errors_to_output = false;  ///< standard error goes where standard output goes
-  bool new_group = false;         ///< it leads a process group of its own
-  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
-  std::size_t extras = 0;
-  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
-  /// own, and the terminal is the session's, where opening it makes it so.
-  const char* terminal = nullptr;
-};
-
-/// Whether spawn() would replace what `h` stands for before the child's stream of that number, of
-/// 0 to 2, gets it: then it is to be duplicated.
-constexpr bool is_replaced_before(handle h, int number) noexcept {
-  return h >= 0 && h < 3 && h != number;
-}
-
-/// The number of this process; another one after a fork.
-std::int64_t own_process() noexcept;
-
-/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
-/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
-/// exec. pause(ns) waits, twice as long each time.
-template <class Start, class Pause>
-int start_unless_busy(Start start, Pause pause) noexcept {
-  constexpr std::int64_t first_ns = 1'000'000;
-  constexpr std::int64_t last_ns = 128'000'000;
-  int error = start();
-  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
-    pause(ns);
-    error = start();
-  }
-  return error;
-}
-
-/// Starts a program; its number, or an errno value below zero, also for what exec says (under
-/// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
-/// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
-/// been loaded.
-io_result spawn(const spawn_request& request) noexcept;
-
-/// How a child ended: by exit(code), or killed by a signal.
-struct process_end {
-  int code = 0;
-  int signal = 0;
-  bool dumped_core = false;
-};
-
-/// Sends a signal to a child: the system's own file says how.
-io_result signal_process(std::int64_t pid, handle child, int signal) noexcept;
-
-/// Whether a child can lead a process group.
-inline constexpr bool has_process_groups = true;
-
-/// Sends a signal to a process group.
-io_result signal_group(std::int64_t group, int signal) noexcept;
-/// Ends all that are in it.
-io_result kill_group(std::int64_t group) noexcept;
-/// Asks them to end.
-io_result ask_group_to_end(std::int64_t group) noexcept;
-
-/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
-/// error.
-io_result open_terminal(char* path, std::size_t room) noexcept;
-/// How many rows and columns of characters programs think that it shows.
-io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read has found that no program has the other end open any more.
-bool is_terminal_end(io_result result) noexcept;
-
-/// Ends it, whatever it does.
-io_result kill_process(std::int64_t pid, handle child) noexcept;
-
-/// Asks it to end, which it may do in its own way.
-io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
-
-/// What SIGCHLD's si_code and si_status say of a child that has ended.
-process_end end_of(int code, int status) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// A handle that stands for a child and becomes readable at its end; closed by exec.
-io_result open_process(std::int64_t pid) noexcept;
-
-/// Waits for the end of a child: 0, or would_block if it may not block and the child runs.
-/// `reap`: the child's number is given back.
-io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap,
-                       process_end& end) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_PROCESS_HPP
-
-// ---- thrum/detail/os/bsd/send_file.hpp ----
-//
 // Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
 // sent before it, and that counts.
-#ifndef THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-#define THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-
-#if THRUM_OS_BSD
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// The system's own call: how much it has sent, also before an error.
 io_result send_some(handle fd, handle file, std::int64_t offset, std::size_t n,
@@ -4259,290 +3815,6 @@ bool cannot_send_file(io_result sent) noexcept;
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD
-
-#endif  // THRUM_DETAIL_OS_BSD_SEND_FILE_HPP
-
-// ---- thrum/detail/os/freebsd/new_handles.hpp ----
-//
-// Making sockets and pipes on FreeBSD: they do not block, and exec closes them.
-#ifndef THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
-#define THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
-
-#if THRUM_OS_FREEBSD
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-io_result open_socket(int domain, int type, int protocol) noexcept;
-
-/// Two connected sockets.
-io_result open_socket_pair(int type, handle (&fds)[2]) noexcept;
-
-io_result accept(handle fd) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP
-
-// ---- thrum/detail/os/posix/no_splice.hpp ----
-//
-// Moving bytes between descriptors without copying them, where no call does that.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-
-#if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Whether the system has it.
-inline constexpr bool has_splice = false;
-
-inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-
-/// Whether that is refused for such descriptors.
-constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
-
-inline void widen_pipe(handle, std::size_t) noexcept {}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-
-// ---- thrum/detail/os/posix/plain_write.hpp ----
-//
-// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
-// open file, where the system has nothing for either.
-#ifndef THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
-#define THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
-
-#if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-
-// ---- thrum/detail/os/posix/message.hpp ----
-//
-// What is sent and received by one call: pieces of memory, and messages made of them.
-//
-// The floors above build messages without knowing how a system lays one out: elsewhere a piece has
-// its length first, and the members of a message have other names and types.
-#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/base/convert.hpp ----
-//
-// A conversion that on some processors is none.
-#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
-#define THRUM_DETAIL_BASE_CONVERT_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
-/// (-Wuseless-cast).
-template <class To, class From>
-constexpr To convert(From from) noexcept {
-  return static_cast<To>(from);
-}
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Some bytes of a message.
-using piece = ::iovec;
-
-inline piece piece_of(const void* bytes, std::size_t n) noexcept {
-  return {const_cast<void*>(bytes), n};  // the system's type; what is sent it does not write to
-}
-
-/// `Counted` is the system's message with its size, so that an array of these is one of those.
-template <class Counted>
-class basic_message {
- public:
-  void set_pieces(piece* first, std::size_t n) noexcept {
-    native_.msg_hdr.msg_iov = first;
-    native_.msg_hdr.msg_iovlen = base::convert<decltype(native_.msg_hdr.msg_iovlen)>(n);
-  }
-
-  /// Where it goes to, or room for where it comes from.
-  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
-    native_.msg_hdr.msg_name = const_cast<::sockaddr*>(name);  // the system's type, as above
-    native_.msg_hdr.msg_namelen = size;
-  }
-
-  // After it was received.
-  std::size_t size() const noexcept { return base::convert<std::size_t>(native_.msg_len); }
-  ::socklen_t name_size() const noexcept { return native_.msg_hdr.msg_namelen; }
-  bool was_cut_off() const noexcept { return (native_.msg_hdr.msg_flags & MSG_TRUNC) != 0; }
-
-  const ::msghdr& header() const noexcept { return native_.msg_hdr; }
-
-  /// The array that begins with it.
-  static Counted* array(basic_message* first) noexcept {
-    static_assert(sizeof(basic_message) == sizeof(Counted));
-    return reinterpret_cast<Counted*>(first);
-  }
-
- private:
-  Counted native_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What a call that does not wait returns where the system has none.
-inline constexpr io_result cannot_tell = not_supported;
-
-/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
-io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
-
-/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
-io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
-io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
-
-inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
-inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
-
-// ---- thrum/detail/os/posix/transfer.hpp ----
-//
-// Receiving and sending, where the system has no more than POSIX.
-//
-// A message at a time, in place of many by one call. If a datagram did not fit, the system says that
-// it was longer, not how long it was.
-#ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
-#define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
-
-#if THRUM_OS_BSD || THRUM_OS_PORTABLE
-
-// ---- thrum/detail/os/posix/message.hpp ----
-//
-// What is sent and received by one call: pieces of memory, and messages made of them.
-//
-// The floors above build messages without knowing how a system lays one out: elsewhere a piece has
-// its length first, and the members of a message have other names and types.
-#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/base/convert.hpp ----
-//
-// A conversion that on some processors is none.
-#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
-#define THRUM_DETAIL_BASE_CONVERT_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
-/// (-Wuseless-cast).
-template <class To, class From>
-constexpr To convert(From from) noexcept {
-  return static_cast<To>(from);
-}
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Some bytes of a message.
-using piece = ::iovec;
-
-inline piece piece_of(const void* bytes, std::size_t n) noexcept {
-  return {const_cast<void*>(bytes), n};  // the system's type; what is sent it does not write to
-}
-
-/// `Counted` is the system's message with its size, so that an array of these is one of those.
-template <class Counted>
-class basic_message {
- public:
-  void set_pieces(piece* first, std::size_t n) noexcept {
-    native_.msg_hdr.msg_iov = first;
-    native_.msg_hdr.msg_iovlen = base::convert<decltype(native_.msg_hdr.msg_iovlen)>(n);
-  }
-
-  /// Where it goes to, or room for where it comes from.
-  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
-    native_.msg_hdr.msg_name = const_cast<::sockaddr*>(name);  // the system's type, as above
-    native_.msg_hdr.msg_namelen = size;
-  }
-
-  // After it was received.
-  std::size_t size() const noexcept { return base::convert<std::size_t>(native_.msg_len); }
-  ::socklen_t name_size() const noexcept { return native_.msg_hdr.msg_namelen; }
-  bool was_cut_off() const noexcept { return (native_.msg_hdr.msg_flags & MSG_TRUNC) != 0; }
-
-  const ::msghdr& header() const noexcept { return native_.msg_hdr; }
-
-  /// The array that begins with it.
-  static Counted* array(basic_message* first) noexcept {
-    static_assert(sizeof(basic_message) == sizeof(Counted));
-    return reinterpret_cast<Counted*>(first);
-  }
-
- private:
-  Counted native_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-io_result receive(handle fd, void* to, std::size_t n) noexcept;
-
-/// A broken connection is an error, never a signal.
-io_result send(handle fd, const void* from, std::size_t n) noexcept;
-
-/// What is sent and received by the calls below.
-struct counted_message {
-  ::msghdr msg_hdr;
-  std::size_t msg_len;  ///< of what was received
-};
-using message = basic_message<counted_message>;
-
-io_result send_message(handle fd, const message& one) noexcept;
-
-/// Receives one datagram; `from` may be null. A result above n: the rest of it did not fit.
-io_result receive_from(handle fd, void* to, std::size_t n, ::sockaddr* from,
-                       ::socklen_t* from_size) noexcept;
-
-/// As send, to an address; null: to the one that the socket is connected to.
-io_result send_to(handle fd, const void* from, std::size_t n, const ::sockaddr* to,
-                  ::socklen_t to_size) noexcept;
-
-/// Several datagrams; how many of them, at least one.
-io_result send_messages(handle fd, message* first, unsigned n) noexcept;
-io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
 #endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #elif THRUM_OS_PORTABLE
@@ -4554,6 +3826,109 @@ io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 #define THRUM_DETAIL_OS_POSIX_ABSENT_HPP
 
 #if THRUM_OS_LINUX && THRUM_OS_PORTABLE
+
+// ---- thrum/detail/os/posix/process.hpp ----
+//
+// Child processes: how one is started, and how it ended.
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What a child is to be. Strings and arrays as for execve.
+struct spawn_request {
+  char* const* arguments = nullptr;    ///< the first one names the program
+  char* const* environment = nullptr;  ///< null: ours
+  const char* directory = nullptr;     ///< null: ours
+  /// What becomes its standard input, output and error; no_handle: ours. None is a standard
+  /// stream other than the one it replaces.
+  handle streams[3] = {no_handle, no_handle, no_handle};
+  bool errors_to_output = false;  ///< standard error goes where standard output goes
+  bool new_group = false;         ///< it leads a process group of its own
+  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
+  std::size_t extras = 0;
+  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
+  /// own, and the terminal is the session's, where opening it makes it so.
+  const char* terminal = nullptr;
+};
+
+/// Whether spawn() would replace what `h` stands for before the child's stream of that number, of
+/// 0 to 2, gets it: then it is to be duplicated.
+constexpr bool is_replaced_before(handle h, int number) noexcept {
+  return h >= 0 && h < 3 && h != number;
+}
+
+/// The number of this process; another one after a fork.
+std::int64_t own_process() noexcept;
+
+/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
+/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
+/// exec. pause(ns) waits, twice as long each time.
+template <class Start, class Pause>
+int start_unless_busy(Start start, Pause pause) noexcept {
+  constexpr std::int64_t first_ns = 1'000'000;
+  constexpr std::int64_t last_ns = 128'000'000;
+  int error = start();
+  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
+    pause(ns);
+    error = start();
+  }
+  return error;
+}
+
+/// Starts a program; its number, or an errno value below zero, also for what exec says (under
+/// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
+/// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
+/// been loaded.
+io_result spawn(const spawn_request& request) noexcept;
+
+/// How a child ended: by exit(code), or killed by a signal.
+struct process_end {
+  int code = 0;
+  int signal = 0;
+  bool dumped_core = false;
+};
+
+/// Sends a signal to a child: the system's own file says how.
+io_result signal_process(std::int64_t pid, handle child, int signal) noexcept;
+
+/// Whether a child can lead a process group.
+inline constexpr bool has_process_groups = true;
+
+/// Sends a signal to a process group.
+io_result signal_group(std::int64_t group, int signal) noexcept;
+/// Ends all that are in it.
+io_result kill_group(std::int64_t group) noexcept;
+/// Asks them to end.
+io_result ask_group_to_end(std::int64_t group) noexcept;
+
+/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
+/// error.
+io_result open_terminal(char* path, std::size_t room) noexcept;
+/// How many rows and columns of characters programs think that it shows.
+io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
+/// Whether a read has found that no program has the other end open any more.
+bool is_terminal_end(io_result result) noexcept;
+
+/// Ends it, whatever it does.
+io_result kill_process(std::int64_t pid, handle child) noexcept;
+
+/// Asks it to end, which it may do in its own way.
+io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
+
+/// What SIGCHLD's si_code and si_status say of a child that has ended.
+process_end end_of(int code, int status) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -4590,182 +3965,7 @@ inline io_result send_file(handle, handle, std::int64_t, std::size_t) noexcept {
 /// Whether that is refused for files of this kind.
 inline bool cannot_send_file(io_result sent) noexcept { return sent == not_supported; }
 
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-#endif  // THRUM_DETAIL_OS_POSIX_ABSENT_HPP
-
-// ---- thrum/detail/os/posix/new_handles.hpp ----
-//
-// Making sockets and pipes where that takes one call for each property: that they do not block, that
-// exec closes them, that writing raises no signal.
-//
-// Between the calls a fork of another thread would inherit what exec does not close yet. Children
-// of ours do not: spawn() closes all but their streams where the system can.
-#ifndef THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
-#define THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
-
-#if THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Makes it as all handles of ours are, and closes it if that fails: itself, or an error below zero.
-io_result made_ours(io_result fresh) noexcept;
-
-io_result open_socket(int domain, int type, int protocol) noexcept;
-
-/// Two connected sockets.
-io_result open_socket_pair(int type, handle (&fds)[2]) noexcept;
-
-io_result accept(handle fd) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
-
-// ---- thrum/detail/os/posix/no_splice.hpp ----
-//
-// Moving bytes between descriptors without copying them, where no call does that.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-
-#if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Whether the system has it.
-inline constexpr bool has_splice = false;
-
-inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
-
-/// Whether that is refused for such descriptors.
-constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
-
-inline void widen_pipe(handle, std::size_t) noexcept {}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SPLICE_HPP
-
-// ---- thrum/detail/os/posix/plain_process.hpp ----
-//
 // Children, where nothing but their number stands for them.
-#ifndef THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP
-#define THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP
-
-#if THRUM_OS_LINUX && THRUM_OS_PORTABLE
-
-// ---- thrum/detail/os/posix/process.hpp ----
-//
-// Child processes: how one is started, and how it ended.
-#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-#define THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-
-#if THRUM_OS_POSIX
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What a child is to be. Strings and arrays as for execve.
-struct spawn_request {
-  char* const* arguments = nullptr;    ///< the first one names the program
-  char* const* environment = nullptr;  ///< null: ours
-  const char* directory = nullptr;     ///< null: ours
-  /// What becomes its standard input, output and error; no_handle: ours. None is a standard
-  /// stream other than the one it replaces.
-  handle streams[3] = {no_handle, no_handle, no_handle};
-  bool errors_to_output = false;  ///< standard error goes where standard output goes
-  bool new_group = false;         ///< it leads a process group of its own
-  const handle* extra = nullptr;  ///< what becomes its descriptors from 3 on
-  std::size_t extras = 0;
-  /// The path of a terminal, or null: what is ours of its streams is that, it leads a session of its
-  /// own, and the terminal is the session's, where opening it makes it so.
-  const char* terminal = nullptr;
-};
-
-/// Whether spawn() would replace what `h` stands for before the child's stream of that number, of
-/// 0 to 2, gets it: then it is to be duplicated.
-constexpr bool is_replaced_before(handle h, int number) noexcept {
-  return h >= 0 && h < 3 && h != number;
-}
-
-/// The number of this process; another one after a fork.
-std::int64_t own_process() noexcept;
-
-/// What start() returns, repeated for a quarter of a second while that is ETXTBSY. A program that this process has
-/// just written is busy while a child that another thread starts holds a copy of the descriptor, from its fork to its
-/// exec. pause(ns) waits, twice as long each time.
-template <class Start, class Pause>
-int start_unless_busy(Start start, Pause pause) noexcept {
-  constexpr std::int64_t first_ns = 1'000'000;
-  constexpr std::int64_t last_ns = 128'000'000;
-  int error = start();
-  for (std::int64_t ns = first_ns; error == ETXTBSY && ns <= last_ns; ns *= 2) {
-    pause(ns);
-    error = start();
-  }
-  return error;
-}
-
-/// Starts a program; its number, or an errno value below zero, also for what exec says (under
-/// qemu-user that is lost, and the child exits with 127). A name without a slash is looked for in
-/// our PATH. The child blocks no signal and takes SIGURG as usual. Blocks until the program has
-/// been loaded.
-io_result spawn(const spawn_request& request) noexcept;
-
-/// How a child ended: by exit(code), or killed by a signal.
-struct process_end {
-  int code = 0;
-  int signal = 0;
-  bool dumped_core = false;
-};
-
-/// Sends a signal to a child: the system's own file says how.
-io_result signal_process(std::int64_t pid, handle child, int signal) noexcept;
-
-/// Whether a child can lead a process group.
-inline constexpr bool has_process_groups = true;
-
-/// Sends a signal to a process group.
-io_result signal_group(std::int64_t group, int signal) noexcept;
-/// Ends all that are in it.
-io_result kill_group(std::int64_t group) noexcept;
-/// Asks them to end.
-io_result ask_group_to_end(std::int64_t group) noexcept;
-
-/// A new terminal of the program's own: this end, which does not block, and the path of the other; or an
-/// error.
-io_result open_terminal(char* path, std::size_t room) noexcept;
-/// How many rows and columns of characters programs think that it shows.
-io_result resize_terminal(handle fd, unsigned rows, unsigned columns) noexcept;
-/// Whether a read has found that no program has the other end open any more.
-bool is_terminal_end(io_result result) noexcept;
-
-/// Ends it, whatever it does.
-io_result kill_process(std::int64_t pid, handle child) noexcept;
-
-/// Asks it to end, which it may do in its own way.
-io_result ask_process_to_end(std::int64_t pid, handle child) noexcept;
-
-/// What SIGCHLD's si_code and si_status say of a child that has ended.
-process_end end_of(int code, int status) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 /// not_supported.
 io_result open_process(std::int64_t pid) noexcept;
@@ -4778,205 +3978,52 @@ io_result wait_process(std::int64_t pid, handle child, bool may_block, bool reap
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX && THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_ABSENT_HPP
 
-// ---- thrum/detail/os/posix/plain_write.hpp ----
+// ---- thrum/detail/os/posix/new_handles.hpp ----
 //
-// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
-// open file, where the system has nothing for either.
-#ifndef THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
-#define THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
-
-#if THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-
-// ---- thrum/detail/os/posix/message.hpp ----
+// Making sockets and pipes where nothing but POSIX is there: FreeBSD makes them by one call so that they do not
+// block and exec closes them. Elsewhere that takes one call for each property: that they do not block, that
+// exec closes them, that writing raises no signal.
 //
-// What is sent and received by one call: pieces of memory, and messages made of them.
-//
-// The floors above build messages without knowing how a system lays one out: elsewhere a piece has
-// its length first, and the members of a message have other names and types.
-#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
+// Between the calls a fork of another thread would inherit what exec does not close yet. Children
+// of ours do not: spawn() closes all but their streams where the system can.
+#ifndef THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
+#define THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/base/convert.hpp ----
-//
-// A conversion that on some processors is none.
-#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
-#define THRUM_DETAIL_BASE_CONVERT_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
-/// (-Wuseless-cast).
-template <class To, class From>
-constexpr To convert(From from) noexcept {
-  return static_cast<To>(from);
-}
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <cstddef>
+#if THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Some bytes of a message.
-using piece = ::iovec;
+io_result open_socket(int domain, int type, int protocol) noexcept;
 
-inline piece piece_of(const void* bytes, std::size_t n) noexcept {
-  return {const_cast<void*>(bytes), n};  // the system's type; what is sent it does not write to
-}
+/// Two connected sockets.
+io_result open_socket_pair(int type, handle (&fds)[2]) noexcept;
 
-/// `Counted` is the system's message with its size, so that an array of these is one of those.
-template <class Counted>
-class basic_message {
- public:
-  void set_pieces(piece* first, std::size_t n) noexcept {
-    native_.msg_hdr.msg_iov = first;
-    native_.msg_hdr.msg_iovlen = base::convert<decltype(native_.msg_hdr.msg_iovlen)>(n);
-  }
-
-  /// Where it goes to, or room for where it comes from.
-  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
-    native_.msg_hdr.msg_name = const_cast<::sockaddr*>(name);  // the system's type, as above
-    native_.msg_hdr.msg_namelen = size;
-  }
-
-  // After it was received.
-  std::size_t size() const noexcept { return base::convert<std::size_t>(native_.msg_len); }
-  ::socklen_t name_size() const noexcept { return native_.msg_hdr.msg_namelen; }
-  bool was_cut_off() const noexcept { return (native_.msg_hdr.msg_flags & MSG_TRUNC) != 0; }
-
-  const ::msghdr& header() const noexcept { return native_.msg_hdr; }
-
-  /// The array that begins with it.
-  static Counted* array(basic_message* first) noexcept {
-    static_assert(sizeof(basic_message) == sizeof(Counted));
-    return reinterpret_cast<Counted*>(first);
-  }
-
- private:
-  Counted native_{};
-};
+io_result accept(handle fd) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What a call that does not wait returns where the system has none.
-inline constexpr io_result cannot_tell = not_supported;
-
-/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
-io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
-
-/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
-io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
-io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
-
-inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
-inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
-#endif  // THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP
+#endif  // THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)
+#endif  // THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP
 
 // ---- thrum/detail/os/posix/transfer.hpp ----
 //
-// Receiving and sending, where the system has no more than POSIX.
+// Receiving, sending and writing, where the system has no more than POSIX.
 //
 // A message at a time, in place of many by one call. If a datagram did not fit, the system says that
 // it was longer, not how long it was.
+//
+// Writing to a pipe that has no reader any more, and calls that do not wait whatever the mode of the
+// open file, where the system has nothing for either.
+//
+// On macOS the signal goes to the process and not to the writing thread, so no mask keeps it away. But
+// an open file can be set to raise none. Files that were made here are set from the beginning. One that
+// was handed over is set before the first write to it, and stays so, also for others that have it open.
 #ifndef THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 #define THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
 #if THRUM_OS_BSD || THRUM_OS_PORTABLE
-
-// ---- thrum/detail/os/posix/message.hpp ----
-//
-// What is sent and received by one call: pieces of memory, and messages made of them.
-//
-// The floors above build messages without knowing how a system lays one out: elsewhere a piece has
-// its length first, and the members of a message have other names and types.
-#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/base/convert.hpp ----
-//
-// A conversion that on some processors is none.
-#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
-#define THRUM_DETAIL_BASE_CONVERT_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
-/// (-Wuseless-cast).
-template <class To, class From>
-constexpr To convert(From from) noexcept {
-  return static_cast<To>(from);
-}
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Some bytes of a message.
-using piece = ::iovec;
-
-inline piece piece_of(const void* bytes, std::size_t n) noexcept {
-  return {const_cast<void*>(bytes), n};  // the system's type; what is sent it does not write to
-}
-
-/// `Counted` is the system's message with its size, so that an array of these is one of those.
-template <class Counted>
-class basic_message {
- public:
-  void set_pieces(piece* first, std::size_t n) noexcept {
-    native_.msg_hdr.msg_iov = first;
-    native_.msg_hdr.msg_iovlen = base::convert<decltype(native_.msg_hdr.msg_iovlen)>(n);
-  }
-
-  /// Where it goes to, or room for where it comes from.
-  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
-    native_.msg_hdr.msg_name = const_cast<::sockaddr*>(name);  // the system's type, as above
-    native_.msg_hdr.msg_namelen = size;
-  }
-
-  // After it was received.
-  std::size_t size() const noexcept { return base::convert<std::size_t>(native_.msg_len); }
-  ::socklen_t name_size() const noexcept { return native_.msg_hdr.msg_namelen; }
-  bool was_cut_off() const noexcept { return (native_.msg_hdr.msg_flags & MSG_TRUNC) != 0; }
-
-  const ::msghdr& header() const noexcept { return native_.msg_hdr; }
-
-  /// The array that begins with it.
-  static Counted* array(basic_message* first) noexcept {
-    static_assert(sizeof(basic_message) == sizeof(Counted));
-    return reinterpret_cast<Counted*>(first);
-  }
-
- private:
-  Counted native_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <cstddef>
 
@@ -5008,58 +4055,62 @@ io_result send_to(handle fd, const void* from, std::size_t n, const ::sockaddr* 
 io_result send_messages(handle fd, message* first, unsigned n) noexcept;
 io_result receive_messages(handle fd, message* first, unsigned n) noexcept;
 
+/// What a call that does not wait returns where the system has none.
+inline constexpr io_result cannot_tell = not_supported;
+
+/// As write() to a pipe or a socket; a missing reader is an error, never a signal.
+io_result write_without_signal(handle fd, const void* from, std::size_t n) noexcept;
+
+/// Reads or writes several pieces by one call. A missing reader is an error, never a signal.
+io_result read_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+io_result write_pieces(handle fd, const piece* parts, std::size_t count) noexcept;
+
+inline io_result read_at_once(handle, void*, std::size_t) noexcept { return cannot_tell; }
+inline io_result write_at_once(handle, const void*, std::size_t) noexcept { return cannot_tell; }
+
+// Moving bytes between descriptors without copying them, where no call does that.
+
+/// Whether the system has it.
+inline constexpr bool has_splice = false;
+
+inline io_result splice_to_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+inline io_result splice_from_pipe(handle, handle, std::size_t) noexcept { return not_supported; }
+
+/// Whether that is refused for such descriptors.
+constexpr bool cannot_splice(io_result moved) noexcept { return moved == not_supported; }
+
+inline void widen_pipe(handle, std::size_t) noexcept {}
+
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_BSD || THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
-#elif THRUM_OS_LINUX
-// ---- thrum/detail/os/linux/child_watch.hpp ----
-//
-// child_watch: one thread sleeps until any of many children has ended.
-#ifndef THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP
-#define THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP
+#if THRUM_OS_BSD
 
-#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-
-#include <cstddef>
+#include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// An epoll of pidfds. A child that was added is removed before its pidfd is closed: a child of a
-/// fork may have that open, and the epoll would go on to tell of it.
-class child_watch {
- public:
-  constexpr child_watch() noexcept = default;
+// Sending a file inside the system, on macOS and FreeBSD: both say beside the result how much was
+// sent before it, and that counts.
 
-  bool is_open() const noexcept { return poller_ != no_handle; }
+/// The system's own call: how much it has sent, also before an error.
+io_result send_some(handle fd, handle file, std::int64_t offset, std::size_t n,
+                    std::int64_t& sent) noexcept;
 
-  /// 0, or an errno value below zero.
-  io_result open() noexcept;
+/// Sends a file, from `offset` on, to a socket inside the kernel. A broken connection is an error,
+/// never a signal.
+io_result send_file(handle fd, handle file, std::int64_t offset, std::size_t n) noexcept;
 
-  void close() noexcept;
-
-  /// Has sleep() find `who` once the child has ended. 0, or an errno value below zero.
-  io_result add(handle pidfd, void* who) noexcept;
-  void remove(handle pidfd) noexcept;
-
-  /// Ends the sleep that is under way, or the next one.
-  void wake() noexcept;
-
-  /// Sleeps until the first `who` is found, for at most timeout_ms if that is not below 0. Returns
-  /// how many were found; perhaps none.
-  std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
-
- private:
-  handle poller_ = no_handle;
-  handle alarm_ = no_handle;
-};
+/// Whether that is refused for files of this kind: they must be read and sent.
+bool cannot_send_file(io_result sent) noexcept;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_POSIX_TRANSFER_HPP
 
+#elif THRUM_OS_LINUX
 // ---- thrum/detail/os/linux/file_watch.hpp ----
 //
 // Changes of files: inotify.
@@ -5100,84 +4151,6 @@ const std::byte* take_change(const std::byte* at, file_change_seen& change) noex
 #define THRUM_DETAIL_OS_LINUX_PIPE_HPP
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-
-// ---- thrum/detail/os/posix/message.hpp ----
-//
-// What is sent and received by one call: pieces of memory, and messages made of them.
-//
-// The floors above build messages without knowing how a system lays one out: elsewhere a piece has
-// its length first, and the members of a message have other names and types.
-#ifndef THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-#define THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
-
-#if THRUM_OS_POSIX
-
-// ---- thrum/detail/base/convert.hpp ----
-//
-// A conversion that on some processors is none.
-#ifndef THRUM_DETAIL_BASE_CONVERT_HPP
-#define THRUM_DETAIL_BASE_CONVERT_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
-
-/// Converts as static_cast does, but without the compiler's warning of a cast between equal types
-/// (-Wuseless-cast).
-template <class To, class From>
-constexpr To convert(From from) noexcept {
-  return static_cast<To>(from);
-}
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Some bytes of a message.
-using piece = ::iovec;
-
-inline piece piece_of(const void* bytes, std::size_t n) noexcept {
-  return {const_cast<void*>(bytes), n};  // the system's type; what is sent it does not write to
-}
-
-/// `Counted` is the system's message with its size, so that an array of these is one of those.
-template <class Counted>
-class basic_message {
- public:
-  void set_pieces(piece* first, std::size_t n) noexcept {
-    native_.msg_hdr.msg_iov = first;
-    native_.msg_hdr.msg_iovlen = base::convert<decltype(native_.msg_hdr.msg_iovlen)>(n);
-  }
-
-  /// Where it goes to, or room for where it comes from.
-  void set_name(const ::sockaddr* name, ::socklen_t size) noexcept {
-    native_.msg_hdr.msg_name = const_cast<::sockaddr*>(name);  // the system's type, as above
-    native_.msg_hdr.msg_namelen = size;
-  }
-
-  // After it was received.
-  std::size_t size() const noexcept { return base::convert<std::size_t>(native_.msg_len); }
-  ::socklen_t name_size() const noexcept { return native_.msg_hdr.msg_namelen; }
-  bool was_cut_off() const noexcept { return (native_.msg_hdr.msg_flags & MSG_TRUNC) != 0; }
-
-  const ::msghdr& header() const noexcept { return native_.msg_hdr; }
-
-  /// The array that begins with it.
-  static Counted* array(basic_message* first) noexcept {
-    static_assert(sizeof(basic_message) == sizeof(Counted));
-    return reinterpret_cast<Counted*>(first);
-  }
-
- private:
-  Counted native_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_MESSAGE_HPP
 
 #include <cerrno>
 #include <cstddef>
@@ -5350,6 +4323,7 @@ process_end end_of(int code, int status) noexcept;
 #endif  // THRUM_OS_POSIX
 #endif  // THRUM_DETAIL_OS_POSIX_PROCESS_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -5364,6 +4338,37 @@ io_result open_process(std::int64_t pid) noexcept;
 /// `reap`: the child's number is given back.
 io_result wait_process(std::int64_t pid, handle pidfd, bool may_block, bool reap,
                        process_end& end) noexcept;
+
+// child_watch: one thread sleeps until any of many children has ended.
+
+/// An epoll of pidfds. A child that was added is removed before its pidfd is closed: a child of a
+/// fork may have that open, and the epoll would go on to tell of it.
+class child_watch {
+ public:
+  constexpr child_watch() noexcept = default;
+
+  bool is_open() const noexcept { return poller_ != no_handle; }
+
+  /// 0, or an errno value below zero.
+  io_result open() noexcept;
+
+  void close() noexcept;
+
+  /// Has sleep() find `who` once the child has ended. 0, or an errno value below zero.
+  io_result add(handle pidfd, void* who) noexcept;
+  void remove(handle pidfd) noexcept;
+
+  /// Ends the sleep that is under way, or the next one.
+  void wake() noexcept;
+
+  /// Sleeps until the first `who` is found, for at most timeout_ms if that is not below 0. Returns
+  /// how many were found; perhaps none.
+  std::size_t sleep(void** found, std::size_t most, int timeout_ms) noexcept;
+
+ private:
+  handle poller_ = no_handle;
+  handle alarm_ = no_handle;
+};
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -5456,6 +4461,23 @@ bool cannot_send_file(io_result sent) noexcept;
 
 #endif
 
+// Changes of files: as os/bsd/vnode_watch.hpp has them.
+#if THRUM_OS_BSD
+
+#include <cstddef>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using file_watch = vnode_watch;
+
+inline const std::byte* take_change(const std::byte* at, file_change_seen& change) noexcept {
+  return vnode_watch::take_change(at, change);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+
 #endif  // THRUM_DETAIL_OS_IO_PARTS_HPP
 
 // ---- thrum/detail/os/memory_parts.hpp ----
@@ -5467,17 +4489,10 @@ bool cannot_send_file(io_result sent) noexcept;
 
 // ---- thrum/detail/os/memory.hpp ----
 //
-// Chooses the memory of the system: pages, stacks, guards. Apart from the rest of the layer, for its own
-// files.
-#ifndef THRUM_DETAIL_OS_MEMORY_HPP
-#define THRUM_DETAIL_OS_MEMORY_HPP
-
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/linux/memory.hpp ----
+// Memory from the kernel: plain mappings, slabs of stacks, guards, giving pages back. Apart from the rest of
+// the layer, for its own files.
 //
-// Memory from the kernel on Linux: plain mappings, slabs of stacks, guards, giving pages back.
-//
-// Guards. MADV_GUARD_INSTALL (Linux 6.13) makes pages inaccessible without splitting the mapping: a
+// Guards on Linux. MADV_GUARD_INSTALL (Linux 6.13) makes pages inaccessible without splitting the mapping: a
 // million guards cost no more mappings than one. Older kernels and emulators do not have it; some
 // emulators answer 0 to any advice and do nothing, so the probe also checks that the guarded page
 // cannot be populated. Without it a guard is made by mprotect, which costs two mappings of
@@ -5487,15 +4502,14 @@ bool cannot_send_file(io_result sent) noexcept;
 // by mprotect.
 //
 // MM1: mprotect_guards <= max_map_count / 4 at any time; beyond that a stack has no guard.
-#ifndef THRUM_DETAIL_OS_LINUX_MEMORY_HPP
-#define THRUM_DETAIL_OS_LINUX_MEMORY_HPP
-
-#include <cstddef>
-#include <cstdint>
+#ifndef THRUM_DETAIL_OS_MEMORY_HPP
+#define THRUM_DETAIL_OS_MEMORY_HPP
 
 #if THRUM_OS_LINUX
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 
 #include <unistd.h>
 
@@ -5590,14 +4604,6 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_MEMORY_HPP
-
-#elif THRUM_OS_BSD
-// ---- thrum/detail/os/posix/memory.hpp ----
-//
-// Memory by what POSIX has: mappings, slabs of stacks, guards by mprotect.
-#ifndef THRUM_DETAIL_OS_POSIX_MEMORY_HPP
-#define THRUM_DETAIL_OS_POSIX_MEMORY_HPP
 
 #if THRUM_OS_MACOS || THRUM_OS_FREEBSD
 
@@ -5608,6 +4614,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// Memory by what POSIX has: mappings, slabs of stacks, guards by mprotect.
 
 /// What a start function returns when map() or map_stacks() gave nullptr.
 inline constexpr int out_of_memory = ENOMEM;
@@ -5655,9 +4663,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS || THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_POSIX_MEMORY_HPP
 
-#elif THRUM_OS_WINDOWS
+#if THRUM_OS_WINDOWS
 // ---- thrum/detail/os/windows/memory.hpp ----
 //
 // Memory: mappings, and stacks that are reserved at first and grow.
@@ -5759,8 +4766,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 
 #endif  // THRUM_DETAIL_OS_MEMORY_HPP
 
-#if THRUM_OS_ELF
-// ---- thrum/detail/os/elf/process_wide.hpp ----
+#if THRUM_OS_POSIX
+// ---- thrum/detail/os/posix/process_wide.hpp ----
 //
 // What exists once in a process, though the library is in several of its shared objects, where those
 // are ELF files.
@@ -5798,8 +4805,8 @@ void return_foreign(void* memory, std::size_t bytes, std::size_t guarded,
 // Rejected: default visibility for such variables (see the problem; and gcc's unique symbols keep
 // the object in memory as well), dlsym (does not find what is RTLD_LOCAL), a name in the
 // environment (threads), a file in /proc (may not be mounted).
-#ifndef THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP
-#define THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_PROCESS_WIDE_HPP
+#define THRUM_DETAIL_OS_POSIX_PROCESS_WIDE_HPP
 
 #if THRUM_OS_ELF
 
@@ -6035,15 +5042,6 @@ Function* first_in_process(std::atomic<Function*>& first,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_ELF
-#endif
-
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/darwin/process_wide.hpp ----
-//
-// What exists once in a process, where the linker makes one variable of all of a name: in every shared
-// object that does not hide its symbols. Those that do have a library of their own each.
-#ifndef THRUM_DETAIL_OS_DARWIN_PROCESS_WIDE_HPP
-#define THRUM_DETAIL_OS_DARWIN_PROCESS_WIDE_HPP
 
 #if THRUM_OS_MACOS
 
@@ -6051,6 +5049,9 @@ Function* first_in_process(std::atomic<Function*>& first,
 #include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// What exists once in a process, where the linker makes one variable of all of a name: in every shared
+// object that does not hide its symbols. Those that do have a library of their own each.
 
 using namespace base::orders;
 
@@ -6097,7 +5098,7 @@ Function* first_in_process(std::atomic<Function*>& first,
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_PROCESS_WIDE_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_PROCESS_WIDE_HPP
 
 #elif THRUM_OS_WINDOWS
 // ---- thrum/detail/os/windows/process_wide.hpp ----
@@ -6326,6 +5327,150 @@ inline std::int64_t deadline_after(std::int64_t ns) noexcept { return later(now(
 #endif
 
 #endif  // THRUM_DETAIL_OS_CLOCK_HPP
+
+// ---- thrum/detail/os/fence.hpp ----
+//
+// Asymmetric fences: the side that runs often pays nothing, the side that runs seldom pays for both.
+//
+// Two sides of a Dekker handshake each write their own word, pass a fence and read the other's. One
+// of the two must see the other's write.
+//
+// FN1: on Linux, which pair of fences is used is decided once, in prepare_heavy_fence(), before any
+// thread exists that uses either. A light fence that saw the decision is never paired with a heavy one
+// that did not.
+//
+// WF1  on Windows, which of the two ways it is is decided as the program is loaded, before there are
+// threads.
+//
+// Fences of [fence.1]: full_fence, light_fence.
+#ifndef THRUM_DETAIL_OS_FENCE_HPP
+#define THRUM_DETAIL_OS_FENCE_HPP
+
+#include <atomic>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+/// A fence that every thread pays for itself: the fallback of both sides.
+inline void full_fence() noexcept {
+#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+  // [fence.1 =] orders the store before it and the load after it against those of the other side's
+  // fence
+  std::atomic_thread_fence(seq_cst);
+#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
+#pragma GCC diagnostic pop
+#endif
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// On Linux membarrier(PRIVATE_EXPEDITED) makes every running thread of the process pass a full fence,
+// so that the frequent side needs to keep only its compiler from reordering.
+
+class thread_ref;
+
+// True once membarrier has been registered for this process.
+inline constinit base::set_once<bool> membarrier_works{false};
+
+/// Registers the process for membarrier. Every scheduler calls it at its start, before its threads
+/// (FN1); calling it again is harmless. Where the kernel refuses, both fences are ordinary ones.
+fence_kind prepare_heavy_fence() noexcept;
+
+/// In each shared object that holds the library, as it is loaded: all of them must agree, and a
+/// runtime may be made by another one.
+THRUM_CALLED_AT_LOAD inline void prepare_fence_early() noexcept { prepare_heavy_fence(); }
+THRUM_ELSE_AT_START(prepare_fence_early);
+
+/// The frequent side: between its store and its load. Costs nothing where membarrier works.
+/// May be called from a signal handler.
+THRUM_INLINE void light_fence() noexcept {
+  if (membarrier_works.get()) [[likely]] {
+    // [fence.1 =] keeps the compiler's order; heavy_fence does the rest
+    std::atomic_signal_fence(seq_cst);
+  } else {
+    full_fence();
+  }
+}
+
+/// The rare side: between its store and its load. A system call of some 15 us where membarrier
+/// works. May be called from a signal handler that saves errno.
+void heavy_fence() noexcept;
+
+/// The rare side against the light side of that thread alone: on Linux it costs as much as for all.
+inline void heavy_fence_for(const thread_ref&) noexcept { heavy_fence(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
+
+#if THRUM_OS_PORTABLE
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// Where the system has none, both sides pay for themselves. Known when this is compiled, so nothing
+// asks which of the two ways it is.
+
+class thread_ref;
+
+inline fence_kind prepare_heavy_fence() noexcept { return fence_kind::on_both_sides; }
+inline void light_fence() noexcept { full_fence(); }
+inline void heavy_fence() noexcept { full_fence(); }
+inline void heavy_fence_for(const thread_ref&) noexcept { full_fence(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_PORTABLE
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// On Windows FlushProcessWriteBuffers makes each running thread of the process pass one, and leaves
+// nothing for the other side to do. Wine 8 has the function and does nothing in it, so under wine both
+// sides pay for themselves.
+
+class thread_ref;
+
+// True where the system's call does what it says.
+inline constinit base::set_once<bool> flush_works{false};
+
+/// Finds out. Every scheduler calls it at its start, before its threads (WF1); calling it again is
+/// harmless.
+fence_kind prepare_heavy_fence() noexcept;
+
+/// As the program is loaded.
+inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
+
+/// The frequent side: between its store and its load. Costs nothing where the system's call works.
+THRUM_INLINE void light_fence() noexcept {
+  if (flush_works.get()) [[likely]] {
+    asm volatile("" ::: "memory");  // keeps the compiler's order; heavy_fence does the rest
+  } else {
+    full_fence();
+  }
+}
+
+/// Has all running threads of the process pass a fence, and the calling one.
+void flush_write_buffers() noexcept;
+
+/// The rare side: between its store and its load.
+inline void heavy_fence() noexcept { flush_write_buffers(); }
+
+/// The rare side against the light side of that thread alone: the system has a call for all only.
+inline void heavy_fence_for(const thread_ref&) noexcept { flush_write_buffers(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_FENCE_HPP
 
 // ---- thrum/detail/os/note.hpp ----
 //
@@ -6738,93 +5883,41 @@ THRUM_NOINLINE T& of_this_thread() noexcept {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
+#endif  // THRUM_OS_POSIX
+
+#if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
+
+#include <cstdint>
+
+#include <time.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
+// computes or waits at this moment.
+
+/// The part of a thread_ref that looks, as a thread_sight.
+class clock_sight {
+ public:
+  void open() noexcept;
+  void close() noexcept;
+  std::int64_t cpu_now() const noexcept;
+  thread_look look() const noexcept;
+
+ private:
+  base::hint<bool> is_open_{false};
+  base::hint<bool> has_clock_{false};
+  base::hint<::clockid_t> clock_{};
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_PORTABLE && !THRUM_OS_MACOS
 #endif  // THRUM_DETAIL_OS_POSIX_THREAD_HPP
 
 #endif
 
 #if THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/fence.hpp ----
-//
-// Asymmetric fences: FlushProcessWriteBuffers makes each running thread of the process pass one, and
-// leaves nothing for the other side to do. Wine 8 has the function and does nothing in it, so under wine
-// both sides pay for themselves.
-//
-// WF1  which of the two ways it is is decided as the program is loaded, before there are threads.
-#ifndef THRUM_DETAIL_OS_WINDOWS_FENCE_HPP
-#define THRUM_DETAIL_OS_WINDOWS_FENCE_HPP
-
-#if THRUM_OS_WINDOWS
-
-// ---- thrum/detail/os/full_fence.hpp ----
-//
-// The fence that both sides take where there is nothing better.
-//
-// Fences of [fence.1]: full_fence, light_fence.
-#ifndef THRUM_DETAIL_OS_FULL_FENCE_HPP
-#define THRUM_DETAIL_OS_FULL_FENCE_HPP
-
-#include <atomic>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// A fence that every thread pays for itself: the fallback of both sides.
-inline void full_fence() noexcept {
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
-  // [fence.1 =] orders the store before it and the load after it against those of the other side's
-  // fence
-  std::atomic_thread_fence(seq_cst);
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic pop
-#endif
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_FULL_FENCE_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-class thread_ref;
-
-// True where the system's call does what it says.
-inline constinit base::set_once<bool> flush_works{false};
-
-/// Finds out. Every scheduler calls it at its start, before its threads (WF1); calling it again is
-/// harmless.
-fence_kind prepare_heavy_fence() noexcept;
-
-/// As the program is loaded.
-inline const bool is_fence_prepared = (prepare_heavy_fence(), true);
-
-/// The frequent side: between its store and its load. Costs nothing where the system's call works.
-THRUM_INLINE void light_fence() noexcept {
-  if (flush_works.get()) [[likely]] {
-    asm volatile("" ::: "memory");  // keeps the compiler's order; heavy_fence does the rest
-  } else {
-    full_fence();
-  }
-}
-
-/// Has all running threads of the process pass a fence, and the calling one.
-void flush_write_buffers() noexcept;
-
-/// The rare side: between its store and its load.
-inline void heavy_fence() noexcept { flush_write_buffers(); }
-
-/// The rare side against the light side of that thread alone: the system has a call for all only.
-inline void heavy_fence_for(const thread_ref&) noexcept { flush_write_buffers(); }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_FENCE_HPP
-
 // ---- thrum/detail/os/windows/preempt_signal.hpp ----
 //
 // Interrupting a thread: how a processor is taken from code that computes.
@@ -6956,8 +6049,10 @@ class passive_thread_scope {
 
 #endif  // THRUM_DETAIL_OS_PASSIVE_THREADS_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
@@ -7036,9 +6131,59 @@ inline std::size_t count_threads() noexcept { return 0; }
 /// Blocks the thread for ns nanoseconds; at once when ns <= 0.
 void sleep_ns(std::int64_t ns) noexcept;
 
+// Code in which another thread must not stop the calling one: a thread that waits for a lock of the
+// caller would wait for as long as the caller is stopped. Elsewhere a blocked signal does this.
+
+using namespace base::orders;
+
+/// The key of the first that was loaded.
+struct uninterrupted_key {
+  static constexpr std::string_view process_name = "os::uninterrupted_key";
+  std::atomic<const thread_key*> first{nullptr};
+};
+
+inline const thread_key own_uninterrupted_key;
+
+/// The key by which a thread finds how many such blocks it is in; the number is in its thread_ref.
+inline const thread_key& own_uninterrupted() noexcept {
+  std::atomic<const thread_key*>& first = process_wide<uninterrupted_key>::get().first;
+  const thread_key* known = first.load(acquire);  // [un.key <] acquire: the key
+  if (known == nullptr) {
+    // [un.key <>] publishes this one's key, or sees another's
+    const bool is_first =
+        first.compare_exchange_strong(known, &own_uninterrupted_key, acq_rel, acquire);
+    known = is_first ? &own_uninterrupted_key : known;
+  }
+  return *known;
+}
+
+/// Keeps the thread uninterrupted to the end of a block. Threads without a thread_ref always are.
+class uninterrupted {
+ public:
+  uninterrupted() noexcept
+      : count_(static_cast<std::atomic<unsigned>*>(own_uninterrupted().get())) {
+    if (count_ != nullptr) {
+      // relaxed: others read it when the thread has stopped
+      count_->fetch_add(1, std::memory_order_relaxed);
+      asm volatile("" ::: "memory");  // keeps the compiler's order
+    }
+  }
+  ~uninterrupted() {
+    if (count_ != nullptr) {
+      asm volatile("" ::: "memory");
+      count_->fetch_sub(1, std::memory_order_relaxed);  // relaxed: as in uninterrupted
+    }
+  }
+  uninterrupted(const uninterrupted&) = delete;
+  uninterrupted& operator=(const uninterrupted&) = delete;
+
+ private:
+  std::atomic<unsigned>* count_;
+};
+
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
+#endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_HPP
 
 // ---- thrum/detail/os/windows/thread_ref.hpp ----
@@ -7126,103 +6271,6 @@ class thread_ref {
 #define THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP
 
 #if THRUM_OS_WINDOWS
-
-// ---- thrum/detail/os/windows/machine.hpp ----
-//
-// What differs between the processors of Windows: the words of a thread, and the registers of
-// interrupted code.
-// One of its files holds something.
-#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_HPP
-#define THRUM_DETAIL_OS_WINDOWS_MACHINE_HPP
-
-// ---- thrum/detail/os/windows/machine_aarch64.hpp ----
-//
-// The words of a thread and the registers of interrupted code, on aarch64.
-#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
-#define THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
-
-#if THRUM_ARCH_AARCH64_WIN64
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The registers of interrupted code, by the names that they have in the system's own record.
-struct interrupted_machine {
-  std::uint64_t X[31], Sp, Pc;
-};
-
-/// What the system has of the calling thread (TEB).
-inline const char* own_thread_block() noexcept {
-  const char* block;
-  asm volatile("mov %0, x18" : "=r"(block));
-  return block;
-}
-
-/// A word of the calling thread's block, in one instruction: the thread may be another one after it.
-inline void* load_thread_word(std::uint32_t at) noexcept {
-  void* value;
-  asm volatile("ldr %0, [x18, %1]" : "=r"(value) : "r"(std::uintptr_t{at}));
-  return value;
-}
-
-inline void store_thread_word(std::uint32_t at, void* value) noexcept {
-  asm volatile("str %0, [x18, %1]" : : "r"(value), "r"(std::uintptr_t{at}) : "memory");
-}
-
-/// What the injected call has kept (preempt_signal.hpp): `context` is preempt_target::context.
-interrupted_machine machine_state(const void* context) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_ARCH_AARCH64_WIN64
-#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP
-
-// ---- thrum/detail/os/windows/machine_x86_64.hpp ----
-//
-// The words of a thread and the registers of interrupted code, on x86-64.
-#ifndef THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
-#define THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
-
-#if THRUM_ARCH_X86_64_WIN64
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The registers of interrupted code, by the names that they have in the system's own record.
-struct interrupted_machine {
-  std::uint64_t Rax, Rcx, Rdx, Rbx, Rsp, Rbp, Rsi, Rdi;
-  std::uint64_t R8, R9, R10, R11, R12, R13, R14, R15, Rip;
-};
-
-/// What the system has of the calling thread (TEB).
-inline const char* own_thread_block() noexcept {
-  const char* block;
-  asm volatile("movq %%gs:0x30, %0" : "=r"(block));  // a pointer to itself
-  return block;
-}
-
-/// A word of the calling thread's block, in one instruction: the thread may be another one after it.
-inline void* load_thread_word(std::uint32_t at) noexcept {
-  void* value;
-  asm volatile("movq %%gs:(%1), %0" : "=r"(value) : "r"(std::uintptr_t{at}));
-  return value;
-}
-
-inline void store_thread_word(std::uint32_t at, void* value) noexcept {
-  asm volatile("movq %0, %%gs:(%1)" : : "r"(value), "r"(std::uintptr_t{at}) : "memory");
-}
-
-/// What the injected call has kept (preempt_signal.hpp): `context` is preempt_target::context.
-interrupted_machine machine_state(const void* context) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_ARCH_X86_64_WIN64
-#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP
-
-#endif  // THRUM_DETAIL_OS_WINDOWS_MACHINE_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -7331,61 +6379,6 @@ T& of_this_thread(thread_object<T>& object) noexcept {
 #endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP
 
 #elif THRUM_OS_PORTABLE
-// ---- thrum/detail/os/posix/fence.hpp ----
-//
-// Asymmetric fences where the system has none: both sides pay for themselves. Known when this is
-// compiled, so nothing asks which of the two ways it is.
-#ifndef THRUM_DETAIL_OS_POSIX_FENCE_HPP
-#define THRUM_DETAIL_OS_POSIX_FENCE_HPP
-
-#if THRUM_OS_PORTABLE
-
-// ---- thrum/detail/os/full_fence.hpp ----
-//
-// The fence that both sides take where there is nothing better.
-//
-// Fences of [fence.1]: full_fence, light_fence.
-#ifndef THRUM_DETAIL_OS_FULL_FENCE_HPP
-#define THRUM_DETAIL_OS_FULL_FENCE_HPP
-
-#include <atomic>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// A fence that every thread pays for itself: the fallback of both sides.
-inline void full_fence() noexcept {
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
-  // [fence.1 =] orders the store before it and the load after it against those of the other side's
-  // fence
-  std::atomic_thread_fence(seq_cst);
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic pop
-#endif
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_FULL_FENCE_HPP
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-class thread_ref;
-
-inline fence_kind prepare_heavy_fence() noexcept { return fence_kind::on_both_sides; }
-inline void light_fence() noexcept { full_fence(); }
-inline void heavy_fence() noexcept { full_fence(); }
-inline void heavy_fence_for(const thread_ref&) noexcept { full_fence(); }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_FENCE_HPP
-
 // ---- thrum/detail/os/posix/thread_ref.hpp ----
 //
 // What others need of a thread: what they see of it, which is the system's (thread_sight), and a signal
@@ -7404,15 +6397,15 @@ inline void heavy_fence_for(const thread_ref&) noexcept { full_fence(); }
 
 #if THRUM_OS_PORTABLE
 
-#if THRUM_OS_MACOS
-// ---- thrum/detail/os/darwin/thread.hpp ----
+#if THRUM_OS_BSD
+// ---- thrum/detail/os/bsd/thread.hpp ----
 //
-// What macOS does for the calling thread in its own way: its name and number, how it sleeps.
+// What macOS and FreeBSD do for the calling thread in their own way: its name and number, its CPU, how it sleeps.
 //
 // What others see of a thread, on macOS: the kernel says in one call how much CPU time it has used
 // and whether it runs.
-#ifndef THRUM_DETAIL_OS_DARWIN_THREAD_HPP
-#define THRUM_DETAIL_OS_DARWIN_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_BSD_THREAD_HPP
+#define THRUM_DETAIL_OS_BSD_THREAD_HPP
 
 #if THRUM_OS_MACOS
 
@@ -7457,59 +6450,17 @@ class thread_sight {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
-#endif  // THRUM_DETAIL_OS_DARWIN_THREAD_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/freebsd/thread.hpp ----
-//
-// What FreeBSD does for the calling thread in its own way: its name and number, its CPU, how it sleeps.
-//
-// What others see of a thread, on FreeBSD: its CPU time by the clock that POSIX has, and its state in
-// the list of the process's threads, the only place that tells it.
-#ifndef THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
-#define THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
+#endif  // THRUM_OS_MACOS
 
 #if THRUM_OS_FREEBSD
-
-// ---- thrum/detail/os/posix/thread_sight.hpp ----
-//
-// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
-// computes or waits at this moment.
-#ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
-#define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
-
-#if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
-
-#include <cstdint>
-
-#include <time.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The part of a thread_ref that looks, as a thread_sight.
-class clock_sight {
- public:
-  void open() noexcept;
-  void close() noexcept;
-  std::int64_t cpu_now() const noexcept;
-  thread_look look() const noexcept;
-
- private:
-  base::hint<bool> is_open_{false};
-  base::hint<bool> has_clock_{false};
-  base::hint<::clockid_t> clock_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
 #include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// What others see of a thread, on FreeBSD: its CPU time by the clock that POSIX has, and its state in
+// the list of the process's threads, the only place that tells it.
 
 /// Names the calling thread for debuggers and ps, cut to 19 bytes.
 void set_thread_name(const char* name) noexcept;
@@ -7546,43 +6497,10 @@ class thread_sight : public clock_sight {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
-#endif  // THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
+#endif  // THRUM_OS_FREEBSD
+#endif  // THRUM_DETAIL_OS_BSD_THREAD_HPP
 
-#elif THRUM_OS_PORTABLE
-// ---- thrum/detail/os/posix/thread_sight.hpp ----
-//
-// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
-// computes or waits at this moment.
-#ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
-#define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
-
-#if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
-
-#include <cstdint>
-
-#include <time.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The part of a thread_ref that looks, as a thread_sight.
-class clock_sight {
- public:
-  void open() noexcept;
-  void close() noexcept;
-  std::int64_t cpu_now() const noexcept;
-  thread_look look() const noexcept;
-
- private:
-  base::hint<bool> is_open_{false};
-  base::hint<bool> has_clock_{false};
-  base::hint<::clockid_t> clock_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
+#else
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 using thread_sight = clock_sight;
@@ -7663,99 +6581,6 @@ class thread_ref {
 #endif  // THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP
 
 #elif THRUM_OS_LINUX
-// ---- thrum/detail/os/linux/fence.hpp ----
-//
-// Asymmetric fences on Linux: the side that runs often pays nothing, the side that runs seldom pays
-// for both.
-//
-// Two sides of a Dekker handshake each write their own word, pass a fence and read the other's. One
-// of the two must see the other's write. membarrier(PRIVATE_EXPEDITED) makes every running thread
-// of the process pass a full fence, so that the frequent side needs to keep only its compiler from
-// reordering.
-//
-// FN1: which pair of fences is used is decided once, in prepare_heavy_fence(), before any thread
-// exists that uses either. A light fence that saw the decision is never paired with a heavy one
-// that did not.
-#ifndef THRUM_DETAIL_OS_LINUX_FENCE_HPP
-#define THRUM_DETAIL_OS_LINUX_FENCE_HPP
-
-#include <atomic>
-
-// ---- thrum/detail/os/full_fence.hpp ----
-//
-// The fence that both sides take where there is nothing better.
-//
-// Fences of [fence.1]: full_fence, light_fence.
-#ifndef THRUM_DETAIL_OS_FULL_FENCE_HPP
-#define THRUM_DETAIL_OS_FULL_FENCE_HPP
-
-#include <atomic>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// A fence that every thread pays for itself: the fallback of both sides.
-inline void full_fence() noexcept {
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
-  // [fence.1 =] orders the store before it and the load after it against those of the other side's
-  // fence
-  std::atomic_thread_fence(seq_cst);
-#if defined(__GNUC__) && !defined(__clang__) && THRUM_TSAN
-#pragma GCC diagnostic pop
-#endif
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_FULL_FENCE_HPP
-
-#if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-class thread_ref;
-
-// True once membarrier has been registered for this process.
-inline constinit base::set_once<bool> membarrier_works{false};
-
-/// Registers the process for membarrier. Every scheduler calls it at its start, before its threads
-/// (FN1); calling it again is harmless. Where the kernel refuses, both fences are ordinary ones.
-fence_kind prepare_heavy_fence() noexcept;
-
-/// In each shared object that holds the library, as it is loaded: all of them must agree, and a
-/// runtime may be made by another one.
-THRUM_CALLED_AT_LOAD inline void prepare_fence_early() noexcept { prepare_heavy_fence(); }
-THRUM_ELSE_AT_START(prepare_fence_early);
-
-/// The frequent side: between its store and its load. Costs nothing where membarrier works.
-/// May be called from a signal handler.
-THRUM_INLINE void light_fence() noexcept {
-  if (membarrier_works.get()) [[likely]] {
-    // [fence.1 =] keeps the compiler's order; heavy_fence does the rest
-    std::atomic_signal_fence(seq_cst);
-  } else {
-    full_fence();
-  }
-}
-
-/// The rare side: between its store and its load. A system call of some 15 us where membarrier
-/// works. May be called from a signal handler that saves errno.
-void heavy_fence() noexcept;
-
-/// The rare side against the light side of that thread alone: on Linux it costs as much as for all.
-inline void heavy_fence_for(const thread_ref&) noexcept { heavy_fence(); }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_FENCE_HPP
-
 // ---- thrum/detail/os/linux/futex.hpp ----
 //
 // Sleeping on a word, on Linux: the futex calls. What they promise is in os/note.hpp.
@@ -7806,6 +6631,9 @@ long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word, std::uin
 #endif
 #endif  // THRUM_DETAIL_OS_LINUX_FUTEX_HPP
 
+#endif
+
+#if THRUM_OS_LINUX
 // ---- thrum/detail/os/linux/thread.hpp ----
 //
 // OS threads on Linux: whether one has ended, and what others need of one: whether it computes or waits, its CPU
@@ -7816,14 +6644,49 @@ long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word, std::uin
 // thread, or of one that had the reference before. A signal to a thread that has ended meanwhile may
 // reach another one, to which the kernel has given its number; the target finds out by
 // is_calling_thread().
+//
+// And what Linux does for the calling thread in its own way: its name and number, its CPU, how it
+// sleeps; and counting threads.
 #ifndef THRUM_DETAIL_OS_LINUX_THREAD_HPP
 #define THRUM_DETAIL_OS_LINUX_THREAD_HPP
 
-#include <climits>
+#if THRUM_OS_LINUX
+
+#include <cstddef>
 #include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Names the calling thread for debuggers and ps; what is longer than 15 bytes is cut off.
+void set_thread_name(const char* name) noexcept;
+
+/// Asks the kernel that the calling thread, when it wakes, should not wait for others to use up
+/// their time on a CPU. No privilege is needed, the share of CPU time stays the same. Without
+/// effect before Linux 6.12.
+void ask_for_short_waits() noexcept;
+
+/// The CPU that the calling thread runs on; it may have left it by now. No system call.
+std::uint32_t current_cpu() noexcept;
+
+/// The kernel's number of the calling thread: unique in the system while the thread lives. A system
+/// call. May be called from a signal handler.
+std::uint64_t thread_id() noexcept;
+
+/// Threads of this process, also those of others; 0 if the system does not say. No malloc.
+std::size_t count_threads() noexcept;
+
+/// Blocks the thread for ns nanoseconds, through any number of signals; at once when ns <= 0.
+/// May be called from a signal handler.
+THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
 
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
+#include <climits>
+#include <cstdint>
 #include <ctime>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -7893,62 +6756,18 @@ inline constexpr int preempt_code = -0x7472;
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
+#endif  // THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 #endif  // THRUM_DETAIL_OS_LINUX_THREAD_HPP
 
-#endif
-
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/linux/this_thread.hpp ----
+#elif THRUM_OS_BSD
+// ---- thrum/detail/os/bsd/thread.hpp ----
 //
-// What Linux does for the calling thread in its own way: its name and number, its CPU, how it
-// sleeps; and counting threads.
-#ifndef THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP
-#define THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#if THRUM_OS_LINUX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Names the calling thread for debuggers and ps; what is longer than 15 bytes is cut off.
-void set_thread_name(const char* name) noexcept;
-
-/// Asks the kernel that the calling thread, when it wakes, should not wait for others to use up
-/// their time on a CPU. No privilege is needed, the share of CPU time stays the same. Without
-/// effect before Linux 6.12.
-void ask_for_short_waits() noexcept;
-
-/// The CPU that the calling thread runs on; it may have left it by now. No system call.
-std::uint32_t current_cpu() noexcept;
-
-/// The kernel's number of the calling thread: unique in the system while the thread lives. A system
-/// call. May be called from a signal handler.
-std::uint64_t thread_id() noexcept;
-
-/// Threads of this process, also those of others; 0 if the system does not say. No malloc.
-std::size_t count_threads() noexcept;
-
-/// Blocks the thread for ns nanoseconds, through any number of signals; at once when ns <= 0.
-/// May be called from a signal handler.
-THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP
-
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/darwin/thread.hpp ----
-//
-// What macOS does for the calling thread in its own way: its name and number, how it sleeps.
+// What macOS and FreeBSD do for the calling thread in their own way: its name and number, its CPU, how it sleeps.
 //
 // What others see of a thread, on macOS: the kernel says in one call how much CPU time it has used
 // and whether it runs.
-#ifndef THRUM_DETAIL_OS_DARWIN_THREAD_HPP
-#define THRUM_DETAIL_OS_DARWIN_THREAD_HPP
+#ifndef THRUM_DETAIL_OS_BSD_THREAD_HPP
+#define THRUM_DETAIL_OS_BSD_THREAD_HPP
 
 #if THRUM_OS_MACOS
 
@@ -7993,75 +6812,17 @@ class thread_sight {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
-#endif  // THRUM_DETAIL_OS_DARWIN_THREAD_HPP
-
-// ---- thrum/detail/os/darwin/wait_on_address.hpp ----
-//
-// Sleeping on a word, on macOS. What it promises is in os/note.hpp.
-//
-// Since macOS 14.4 there are calls for it that the system's headers declare, os_sync_...; before that
-// __ulock_wait and __ulock_wake, which its own libraries use, also the C++ one. Which of them there
-// are is seen when the program runs. They are declared here by names of ours, so that a header of the
-// system may declare them as well.
-#ifndef THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
-#define THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
-
-#if THRUM_OS_MACOS
-
 #endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/freebsd/thread.hpp ----
-//
-// What FreeBSD does for the calling thread in its own way: its name and number, its CPU, how it sleeps.
-//
-// What others see of a thread, on FreeBSD: its CPU time by the clock that POSIX has, and its state in
-// the list of the process's threads, the only place that tells it.
-#ifndef THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
-#define THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
 
 #if THRUM_OS_FREEBSD
-
-// ---- thrum/detail/os/posix/thread_sight.hpp ----
-//
-// What others see of a thread, as far as POSIX has it: its CPU time. POSIX does not say whether it
-// computes or waits at this moment.
-#ifndef THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
-#define THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
-
-#if THRUM_OS_PORTABLE && !THRUM_OS_MACOS
-
-#include <cstdint>
-
-#include <time.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The part of a thread_ref that looks, as a thread_sight.
-class clock_sight {
- public:
-  void open() noexcept;
-  void close() noexcept;
-  std::int64_t cpu_now() const noexcept;
-  thread_look look() const noexcept;
-
- private:
-  base::hint<bool> is_open_{false};
-  base::hint<bool> has_clock_{false};
-  base::hint<::clockid_t> clock_{};
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_PORTABLE
-#endif  // THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP
 
 #include <cstddef>
 #include <cstdint>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// What others see of a thread, on FreeBSD: its CPU time by the clock that POSIX has, and its state in
+// the list of the process's threads, the only place that tells it.
 
 /// Names the calling thread for debuggers and ps, cut to 19 bytes.
 void set_thread_name(const char* name) noexcept;
@@ -8098,9 +6859,29 @@ class thread_sight : public clock_sight {
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif
-#endif  // THRUM_DETAIL_OS_FREEBSD_THREAD_HPP
+#endif  // THRUM_OS_FREEBSD
+#endif  // THRUM_DETAIL_OS_BSD_THREAD_HPP
 
+#endif
+
+#if THRUM_OS_MACOS
+// ---- thrum/detail/os/darwin/wait_on_address.hpp ----
+//
+// Sleeping on a word, on macOS. What it promises is in os/note.hpp.
+//
+// Since macOS 14.4 there are calls for it that the system's headers declare, os_sync_...; before that
+// __ulock_wait and __ulock_wake, which its own libraries use, also the C++ one. Which of them there
+// are is seen when the program runs. They are declared here by names of ours, so that a header of the
+// system may declare them as well.
+#ifndef THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
+#define THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
+
+#if THRUM_OS_MACOS
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP
+
+#elif THRUM_OS_FREEBSD
 // ---- thrum/detail/os/freebsd/umtx.hpp ----
 //
 // Sleeping on a word, on FreeBSD: _umtx_op. What it promises is in os/note.hpp.
@@ -8160,141 +6941,200 @@ void forget_sleepers() noexcept;
 
 #endif  // THRUM_DETAIL_OS_THREAD_PARTS_HPP
 
-#if THRUM_OS_POSIX
-// ---- thrum/detail/os/posix/backtrace.hpp ----
+// ---- thrum/detail/os/thread_state.hpp ----
 //
-// The callers of the running code.
-#ifndef THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP
-#define THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP
+// What the C library and the C++ library keep for each thread: errno, and the record of exceptions.
+//
+// errno
+//   The C library declares the function behind errno `const`: a compiler calls it once for a function
+//   and keeps the address, also across a call in which the goroutine has changed threads. The
+//   accessor below is not inlined, and its asm keeps it from being taken for such a function. An M
+//   asks once and keeps the address of its own thread; a goroutine reaches errno through its M.
+//
+// The C++ ABI's per-thread record of exceptions, which a goroutine takes with it when it parks
+//   The Itanium ABI keeps the chain of caught exceptions and the number of uncaught ones per thread.
+//   A goroutine that parks inside a catch block or in a destructor during unwinding leaves its
+//   entries behind, and the next goroutine on the thread would see, rethrow and free them. So the
+//   switch saves the two words with the goroutine and puts the arriving goroutine's in their place.
+//   libstdc++ and libc++abi have the same layout on every processor we support; the unwinder of
+//   32-bit Arm adds the chain of exceptions that are on their way.
+//
+//   The address is constant for a thread and differs between threads. The ABI declares
+//   __cxa_get_globals `const`, so a compiler may call it once and keep the result across a switch;
+//   the accessor below is not inlined and its asm keeps the compiler from taking it for a pure
+//   function. Call it once for each M and keep the address there: the cached address makes a switch
+//   0.25 ns dearer, the call 3 ns.
+#ifndef THRUM_DETAIL_OS_THREAD_STATE_HPP
+#define THRUM_DETAIL_OS_THREAD_STATE_HPP
 
-#include <cstddef>
-
-#if THRUM_OS_POSIX
+#include <cerrno>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Code addresses, the innermost first. Each lies inside the instruction at which its function
-/// stands, so that names and lines are looked up right: inside the call that it waits for, not
-/// behind it, as the call may be the last instruction of its function; or where a signal has
-/// interrupted it, which may be the first.
-struct call_stack {
-  static constexpr std::size_t capacity = 64;
-  const void* frames[capacity] = {};
-  std::size_t size = 0;
-};
-
-/// The callers of the calling function, `skip` of them left out, and without the place where the
-/// handler of a signal returns to. Does not allocate after its first call in the process. Takes the
-/// lock of the loader.
-void collect_callers(call_stack& out, std::size_t skip) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP
-
-// ---- thrum/detail/os/posix/exit.hpp ----
-//
-// The end of the process, and its doubling, on systems with fork.
-//
-// What exit() does in a program with goroutines
-//   EX1  It does all that it does in any C++ program, in its order, on the thread that called it:
-//        destructors of that thread's thread-local objects, functions of atexit, destructors of
-//        static objects (which flush std::cout), then the C library flushes its streams. Nothing is
-//        left out, and the status is kept.
-//   EX2  Before that, right after the thread-local objects, goroutines are made to stand still:
-//        those of the runtime that the caller belongs to, and those under run(). A goroutine
-//        that comes to an operation of the library stops there; one that computes is stopped by a
-//        signal; one in a call that blocks stops when that returns. So none of them uses what is
-//        being destroyed. Their own stacks are not unwound.
-//   EX3  It does not wait for a call that blocks: a goroutine that reads standard input does not
-//        hold it up. One that computes and cannot be interrupted does, for a second at most.
-//   EX4  A goroutine that stands still may hold a lock, or be waited for by a handler. So when the
-//        thread that exits has waited for a tenth of a second for anything but the time, or has
-//        done next to nothing for two seconds, all others go on, as threads do under exit().
-//   EX5  Inside a handler or a destructor a goroutine counts as its thread, as inside blocking().
-//        A runtime object that is destroyed there stops as ever; only if it is the one whose
-//        goroutine called exit(), it is left as it is.
-//   EX6  A goroutine that calls exit() while another one does waits for the end of the process.
-//   EX7  In a child process after fork, where the threads of the runtime are not, exit() flushes
-//        standard output and ends the process.
-// See sched/life/process_exit.hpp for how they are stopped. std::quick_exit, _Exit and abort are as
-// ever.
-//
-// How it comes first: exit() calls what was registered in reverse order, and first of all the
-// destructors of the calling thread's thread-local objects; from there the hook is registered once
-// more, so that it comes before everything that was registered meanwhile. A thread that has never
-// started a runtime and belongs to none has no such object: if it calls exit(), what was registered
-// after the first runtime is called before goroutines stand still.
-//
-// With glibc all of this. With musl, which destroys no thread-local objects for exit() and does not
-// report the status:
-//   what was registered, or made, after the first runtime comes before goroutines stand still (EX2);
-//   so a goroutine may not call exit() where its runtime is a static object (EX5);
-//   a thread that is inside a read of standard input by the C library's streams is waited for (EX3);
-//   if two threads call exit(), either may end the process (EX6);
-//   exit() goes on in a forked child as in any program, and destroys static objects (EX7).
-//
-// Rejected: to flush and to end the process at once, as Go does. It loses what std::cout holds,
-// what a profiler writes at exit, and the mode of the terminal.
-#ifndef THRUM_DETAIL_OS_POSIX_EXIT_HPP
-#define THRUM_DETAIL_OS_POSIX_EXIT_HPP
-
-#if THRUM_OS_POSIX
-
-#include <climits>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Ends the process with that status, without destructors of static objects, which other threads
-/// may be using. What was written to standard output is not lost, unless a thread holds its lock.
-[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
-
-/// The status that the hook gets where the C library does not report it.
-inline constexpr int unknown_exit_status = INT_MIN;
-
-/// Called by exit(), with its status; may be called several times.
-using exit_hook = void (*)(int status) noexcept;
-
-void register_exit_hook(exit_hook hook) noexcept;
-
-/// exit() does not wait for a thread that is inside a read of standard input: the C library, since
-/// glibc 2.38, takes the lock of each stream before it looks whether there is anything to write.
-void let_exit_pass_standard_input() noexcept;
-
-/// Brings the hook to the front when the calling thread calls exit().
-class exit_watch {
- public:
-  ~exit_watch();
-  void watch(exit_hook hook) noexcept { hook_ = hook; }
-  void forget() noexcept { hook_ = nullptr; }
-
- private:
-  exit_hook hook_ = nullptr;
-};
-
-THRUM_NOINLINE inline exit_watch& this_threads_exit_watch() noexcept {
+/// The calling thread's errno; good on this thread only.
+THRUM_NOINLINE inline int* thread_error_number() noexcept {
   asm volatile("");
-  static thread_local exit_watch watch;
-  return watch;
+  return &errno;
 }
 
-/// Calls f() in the child after each fork.
-THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept;
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_EXCEPTIONS
+#include <cxxabi.h>
+
+#if defined(_LIBCPP_VERSION)  // its header does not declare it
+namespace __cxxabiv1 {
+struct __cxa_eh_globals;
+extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
+}  // namespace __cxxabiv1
+#endif
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The layout of __cxa_eh_globals. All zero: no exception is being handled.
+struct exception_state {
+  void* caught = nullptr;
+  unsigned uncaught = 0;
+#if THRUM_HAS_ARM_UNWINDER
+  void* propagating = nullptr;
+#endif
+};
+
+/// The record of the calling thread; nullptr without exceptions. The address is good on this thread
+/// only.
+#if THRUM_EXCEPTIONS
+THRUM_NOINLINE inline exception_state* thread_exception_state() noexcept {
+  asm volatile("");
+  return reinterpret_cast<exception_state*>(__cxxabiv1::__cxa_get_globals());
+}
+#else
+THRUM_INLINE exception_state* thread_exception_state() noexcept { return nullptr; }
+#endif
+
+/// Saves the record of the running thread, `live`, to `from` and loads that of `to`: one half of a
+/// switch. Does nothing without exceptions.
+THRUM_INLINE void switch_exception_state([[maybe_unused]] exception_state* live,
+                                         [[maybe_unused]] exception_state& from,
+                                         [[maybe_unused]] const exception_state& to) noexcept {
+#if THRUM_EXCEPTIONS
+  from = *live;
+  *live = to;
+#endif
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_EXIT_HPP
+#endif  // THRUM_DETAIL_OS_THREAD_STATE_HPP
 
-#endif
-
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/linux/machine_state.hpp ----
+#if THRUM_OS_POSIX
+// ---- thrum/detail/os/posix/machine_state.hpp ----
 //
-// The registers of what a signal has interrupted, on Linux.
-#ifndef THRUM_DETAIL_OS_LINUX_MACHINE_STATE_HPP
-#define THRUM_DETAIL_OS_LINUX_MACHINE_STATE_HPP
+// The registers of what a signal has interrupted. On macOS and FreeBSD by the names and in the order in which
+// the files of arch/ look for them, which are those of Linux.
+#ifndef THRUM_DETAIL_OS_POSIX_MACHINE_STATE_HPP
+#define THRUM_DETAIL_OS_POSIX_MACHINE_STATE_HPP
+
+#if THRUM_OS_BSD
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+struct x86_64_machine {
+  /// r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
+  std::uint64_t gregs[17];
+};
+
+struct aarch64_machine {
+  std::uint64_t regs[31];
+  std::uint64_t sp;
+  std::uint64_t pc;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+
+#if THRUM_OS_MACOS
+
+#include <cstddef>
+#include <cstdint>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A template, as each processor has other members.
+template <class State>
+auto registers_of(const State& state) noexcept {
+  if constexpr (requires { state.__rip; }) {
+    return x86_64_machine{{state.__r8, state.__r9, state.__r10, state.__r11, state.__r12,
+                           state.__r13, state.__r14, state.__r15, state.__rdi, state.__rsi,
+                           state.__rbp, state.__rbx, state.__rdx, state.__rax, state.__rcx,
+                           state.__rsp, state.__rip}};
+  } else {
+    aarch64_machine machine{};
+    for (std::size_t i = 0; i != 29; ++i) {
+      machine.regs[i] = state.__x[i];
+    }
+    machine.regs[29] = state.__fp;
+    machine.regs[30] = state.__lr;
+    machine.sp = state.__sp;
+    machine.pc = state.__pc;
+    return machine;
+  }
+}
+
+/// The registers of what a signal has interrupted, out of what its handler was given.
+inline auto machine_state(const void* context) noexcept {
+  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext->__ss);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+
+#if THRUM_OS_FREEBSD
+
+#include <cstddef>
+#include <cstdint>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A template, as each processor has other members.
+template <class State>
+auto registers_of(const State& state) noexcept {
+  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
+  if constexpr (requires { state.mc_rip; }) {
+    return x86_64_machine{{number(state.mc_r8), number(state.mc_r9), number(state.mc_r10),
+                           number(state.mc_r11), number(state.mc_r12), number(state.mc_r13),
+                           number(state.mc_r14), number(state.mc_r15), number(state.mc_rdi),
+                           number(state.mc_rsi), number(state.mc_rbp), number(state.mc_rbx),
+                           number(state.mc_rdx), number(state.mc_rax), number(state.mc_rcx),
+                           number(state.mc_rsp), number(state.mc_rip)}};
+  } else {
+    aarch64_machine machine{};
+    for (std::size_t i = 0; i != 30; ++i) {
+      machine.regs[i] = number(state.mc_gpregs.gp_x[i]);
+    }
+    machine.regs[30] = number(state.mc_gpregs.gp_lr);
+    machine.sp = number(state.mc_gpregs.gp_sp);
+    machine.pc = number(state.mc_gpregs.gp_elr);
+    return machine;
+  }
+}
+
+/// The registers of what a signal has interrupted, out of what its handler was given.
+inline auto machine_state(const void* context) noexcept {
+  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_FREEBSD
 
 #if THRUM_OS_LINUX
 
@@ -8311,311 +7151,7 @@ inline const auto& machine_state(const void* context) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_MACHINE_STATE_HPP
-
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/bsd/machine_state.hpp ----
-//
-// The registers of what a signal has interrupted, on macOS and FreeBSD: by the names and in the order in which
-// the files of arch/ look for them, which are those of Linux.
-#ifndef THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
-#define THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
-
-#if THRUM_OS_BSD
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-struct x86_64_machine {
-  /// r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
-  std::uint64_t gregs[17];
-};
-
-struct aarch64_machine {
-  std::uint64_t regs[31];
-  std::uint64_t sp;
-  std::uint64_t pc;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-
-#if THRUM_OS_MACOS
-
-#include <cstddef>
-#include <cstdint>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A template, as each processor has other members.
-template <class State>
-auto registers_of(const State& state) noexcept {
-  if constexpr (requires { state.__rip; }) {
-    return x86_64_machine{{state.__r8, state.__r9, state.__r10, state.__r11, state.__r12,
-                           state.__r13, state.__r14, state.__r15, state.__rdi, state.__rsi,
-                           state.__rbp, state.__rbx, state.__rdx, state.__rax, state.__rcx,
-                           state.__rsp, state.__rip}};
-  } else {
-    aarch64_machine machine{};
-    for (std::size_t i = 0; i != 29; ++i) {
-      machine.regs[i] = state.__x[i];
-    }
-    machine.regs[29] = state.__fp;
-    machine.regs[30] = state.__lr;
-    machine.sp = state.__sp;
-    machine.pc = state.__pc;
-    return machine;
-  }
-}
-
-/// The registers of what a signal has interrupted, out of what its handler was given.
-inline auto machine_state(const void* context) noexcept {
-  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext->__ss);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS
-
-#if THRUM_OS_FREEBSD
-
-#include <cstddef>
-#include <cstdint>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A template, as each processor has other members.
-template <class State>
-auto registers_of(const State& state) noexcept {
-  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
-  if constexpr (requires { state.mc_rip; }) {
-    return x86_64_machine{{number(state.mc_r8), number(state.mc_r9), number(state.mc_r10),
-                           number(state.mc_r11), number(state.mc_r12), number(state.mc_r13),
-                           number(state.mc_r14), number(state.mc_r15), number(state.mc_rdi),
-                           number(state.mc_rsi), number(state.mc_rbp), number(state.mc_rbx),
-                           number(state.mc_rdx), number(state.mc_rax), number(state.mc_rcx),
-                           number(state.mc_rsp), number(state.mc_rip)}};
-  } else {
-    aarch64_machine machine{};
-    for (std::size_t i = 0; i != 30; ++i) {
-      machine.regs[i] = number(state.mc_gpregs.gp_x[i]);
-    }
-    machine.regs[30] = number(state.mc_gpregs.gp_lr);
-    machine.sp = number(state.mc_gpregs.gp_sp);
-    machine.pc = number(state.mc_gpregs.gp_elr);
-    return machine;
-  }
-}
-
-/// The registers of what a signal has interrupted, out of what its handler was given.
-inline auto machine_state(const void* context) noexcept {
-  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_FREEBSD
-
-#endif  // THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/bsd/machine_state.hpp ----
-//
-// The registers of what a signal has interrupted, on macOS and FreeBSD: by the names and in the order in which
-// the files of arch/ look for them, which are those of Linux.
-#ifndef THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
-#define THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
-
-#if THRUM_OS_BSD
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-struct x86_64_machine {
-  /// r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip.
-  std::uint64_t gregs[17];
-};
-
-struct aarch64_machine {
-  std::uint64_t regs[31];
-  std::uint64_t sp;
-  std::uint64_t pc;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-
-#if THRUM_OS_MACOS
-
-#include <cstddef>
-#include <cstdint>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A template, as each processor has other members.
-template <class State>
-auto registers_of(const State& state) noexcept {
-  if constexpr (requires { state.__rip; }) {
-    return x86_64_machine{{state.__r8, state.__r9, state.__r10, state.__r11, state.__r12,
-                           state.__r13, state.__r14, state.__r15, state.__rdi, state.__rsi,
-                           state.__rbp, state.__rbx, state.__rdx, state.__rax, state.__rcx,
-                           state.__rsp, state.__rip}};
-  } else {
-    aarch64_machine machine{};
-    for (std::size_t i = 0; i != 29; ++i) {
-      machine.regs[i] = state.__x[i];
-    }
-    machine.regs[29] = state.__fp;
-    machine.regs[30] = state.__lr;
-    machine.sp = state.__sp;
-    machine.pc = state.__pc;
-    return machine;
-  }
-}
-
-/// The registers of what a signal has interrupted, out of what its handler was given.
-inline auto machine_state(const void* context) noexcept {
-  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext->__ss);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS
-
-#if THRUM_OS_FREEBSD
-
-#include <cstddef>
-#include <cstdint>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A template, as each processor has other members.
-template <class State>
-auto registers_of(const State& state) noexcept {
-  const auto number = [](auto value) { return static_cast<std::uint64_t>(value); };
-  if constexpr (requires { state.mc_rip; }) {
-    return x86_64_machine{{number(state.mc_r8), number(state.mc_r9), number(state.mc_r10),
-                           number(state.mc_r11), number(state.mc_r12), number(state.mc_r13),
-                           number(state.mc_r14), number(state.mc_r15), number(state.mc_rdi),
-                           number(state.mc_rsi), number(state.mc_rbp), number(state.mc_rbx),
-                           number(state.mc_rdx), number(state.mc_rax), number(state.mc_rcx),
-                           number(state.mc_rsp), number(state.mc_rip)}};
-  } else {
-    aarch64_machine machine{};
-    for (std::size_t i = 0; i != 30; ++i) {
-      machine.regs[i] = number(state.mc_gpregs.gp_x[i]);
-    }
-    machine.regs[30] = number(state.mc_gpregs.gp_lr);
-    machine.sp = number(state.mc_gpregs.gp_sp);
-    machine.pc = number(state.mc_gpregs.gp_elr);
-    return machine;
-  }
-}
-
-/// The registers of what a signal has interrupted, out of what its handler was given.
-inline auto machine_state(const void* context) noexcept {
-  return registers_of(static_cast<const ::ucontext_t*>(context)->uc_mcontext);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_FREEBSD
-
-#endif  // THRUM_DETAIL_OS_BSD_MACHINE_STATE_HPP
-
-#elif THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/backtrace.hpp ----
-//
-// The callers of the running code.
-#ifndef THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
-#define THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstddef>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Code addresses, the innermost first. Each lies inside the instruction at which its function
-/// stands, so that names and lines are looked up right: inside the call that it waits for, not
-/// behind it, as the call may be the last instruction of its function; or where it was interrupted,
-/// which may be the first.
-struct call_stack {
-  static constexpr std::size_t capacity = 64;
-  const void* frames[capacity] = {};
-  std::size_t size = 0;
-};
-
-/// The callers of the calling function, `skip` of them left out, and without the injected call where
-/// code was interrupted. Does not allocate.
-void collect_callers(call_stack& out, std::size_t skip) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP
-
-// ---- thrum/detail/os/windows/exit.hpp ----
-//
-// The end of the process.
-//
-// os/posix/exit.hpp says what exit() does in a program with goroutines, for all systems. Here, as
-// with musl there, atexit calls the hook, without a status, and nothing brings it to the front:
-// what was registered, or made, after the first runtime comes before goroutines stand still. A thread's
-// own objects could not do that: exit() does not begin with them, and mingw's gcc gives their memory back
-// before it destroys them, at the end of each thread.
-#ifndef THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
-#define THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <climits>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Ends the process with that status, without destructors of static objects, which other threads
-/// may be using. What was written to standard output is not lost, unless a thread holds its lock for a
-/// tenth of a second.
-[[noreturn]] [[gnu::cold]] void exit_now(int status) noexcept;
-
-/// The status that the hook gets: the C library does not report it.
-inline constexpr int unknown_exit_status = INT_MIN;
-
-/// Called by exit(); may be called several times.
-using exit_hook = void (*)(int status) noexcept;
-
-void register_exit_hook(exit_hook hook) noexcept;
-
-/// Nothing to do: exit() does not wait for a thread that reads.
-inline void let_exit_pass_standard_input() noexcept {}
-
-/// Nothing brings the hook to the front.
-struct exit_watch {
-  static constexpr void watch(exit_hook) noexcept {}
-  static constexpr void forget() noexcept {}
-};
-
-constexpr exit_watch this_threads_exit_watch() noexcept { return {}; }
-
-/// Nothing to do: the system has no fork.
-inline void call_after_fork(void (*)()) noexcept {}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_EXIT_HPP
+#endif  // THRUM_DETAIL_OS_POSIX_MACHINE_STATE_HPP
 
 #endif
 
@@ -9274,7 +7810,7 @@ void cancel(Poller& poller, operation& what) noexcept {
 //   Not kept   caller-saved registers (the compiler saved what it needs), the floating-point
 //              control words (rounding, traps: they belong to the thread; keeping them costs 2 ns),
 //              the signal mask (a system call), errno, thread-local storage, and the C++ ABI's
-//              exception record (os/exception_state.hpp)
+//              exception record (os/thread_state.hpp)
 //
 // All symbols are functions of their own, never inlined: with inline assembly and a clobber list a
 // switch is 1 ns cheaper on a path of 50, but it depends on the flags of the including translation
@@ -12943,6 +11479,9 @@ static_assert(stack_alignment <= 16);  // what every prepared stack has
 // ---- thrum/detail/netpoll/netpoll.hpp ----
 //
 // Chooses the poller of this system. Where there are no descriptors, it can only wait for a time or for wake().
+//
+// The poller of a runtime on Linux is epoll, or another one, which the program asks for. The other one is a ring of
+// io_uring. Its code is part of a program that includes <thrum/io_uring.hpp>, which sets `make_other`.
 #ifndef THRUM_DETAIL_NETPOLL_NETPOLL_HPP
 #define THRUM_DETAIL_NETPOLL_NETPOLL_HPP
 
@@ -13187,23 +11726,15 @@ class afd {
 //   take the wake away from it. Checked by tests/model/linux/epoll_wake_model.cpp, with each order and
 //   each step changed in turn.
 //
+// Waits of less than a millisecond
+//   epoll_pwait2 (Linux 5.11) takes nanoseconds; without it they are rounded up to milliseconds.
+//
 // Descriptors of others (arm)
 //   A foreign library may close such a descriptor while we know it. It may be added as well, and epoll
 //   refuses the same descriptor twice. So they are in a second epoll, one-shot, which is itself a
 //   descriptor in the first one.
 #ifndef THRUM_DETAIL_NETPOLL_EPOLL_HPP
 #define THRUM_DETAIL_NETPOLL_EPOLL_HPP
-
-#if THRUM_OS_LINUX
-
-// ---- thrum/detail/netpoll/epoll_system.hpp ----
-//
-// What the poller of Linux asks of the system. A model puts a kernel of its own in its place.
-//
-// Waits of less than a millisecond
-//   epoll_pwait2 (Linux 5.11) takes nanoseconds; without it they are rounded up to milliseconds.
-#ifndef THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP
-#define THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP
 
 #if THRUM_OS_LINUX
 
@@ -13214,7 +11745,7 @@ class afd {
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
-/// What the poller asks of the system. The model has another one.
+/// What the poller asks of the system. A model puts a kernel of its own in its place.
 struct epoll_system {
   template <class T>
   using atomic = std::atomic<T>;
@@ -13237,17 +11768,6 @@ struct epoll_system {
   static constexpr long number_of_pwait2 = 441;  // the same on every processor
   static inline constinit base::set_once<bool> has_pwait2{THRUM_TRIES_SYSTEM_CALLS != 0};
 };
-
-}}}  // namespace thrum::THRUM_ABI::netpoll
-
-#endif  // THRUM_OS_LINUX
-#endif
-
-#include <cstdint>
-
-#include <sys/epoll.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 using namespace base::orders;
 
@@ -13330,7 +11850,7 @@ using epoll = basic_epoll<epoll_system>;
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif  // THRUM_OS_LINUX
-#endif
+#endif  // THRUM_DETAIL_NETPOLL_EPOLL_HPP
 
 // ---- thrum/detail/netpoll/kqueue.hpp ----
 //
@@ -13382,71 +11902,6 @@ using epoll = basic_epoll<epoll_system>;
 #define THRUM_DETAIL_NETPOLL_KQUEUE_HPP
 
 #if THRUM_POLLER_KQUEUE
-
-// ---- thrum/detail/os/posix/result.hpp ----
-//
-// What a system call says, on systems where that is errno: a count, or -errno below zero.
-//
-// The floors above know errors by the names below and by their signs, and show users what
-// error_code_of() makes of them. Names, since systems differ in what they say: a poller of another
-// system refuses a file with another number, and elsewhere numbers are not errno values at all.
-#ifndef THRUM_DETAIL_OS_POSIX_RESULT_HPP
-#define THRUM_DETAIL_OS_POSIX_RESULT_HPP
-
-#if THRUM_OS_POSIX
-
-#include <cerrno>
-#include <cstdint>
-#include <system_error>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A count, a place in a file or a handle; or, below zero, an error of the system.
-using io_result = std::int64_t;
-
-/// What a call that returns -1 and sets errno has to say. Not inlined: see os/error_number.hpp.
-THRUM_NOINLINE inline io_result result_of(io_result returned) noexcept {
-  return returned >= 0 ? returned : -errno;
-}
-
-// What floors above say themselves, or ask for.
-inline constexpr int would_block = -EAGAIN;        ///< not without waiting
-inline constexpr int interrupted = -EINTR;         ///< a signal came: call again
-inline constexpr int cancelled = -ECANCELED;       ///< the descriptor has been closed
-inline constexpr int no_memory = -ENOMEM;          ///< or no room in a table of ours
-inline constexpr int bad_handle = -EBADF;          ///< there is no such descriptor
-inline constexpr int invalid = -EINVAL;            ///< an argument that makes no sense
-inline constexpr int not_supported = -EOPNOTSUPP;  ///< not of such an object
-inline constexpr int no_such_process = -ESRCH;     ///< it has ended, and was waited for
-inline constexpr int no_offsets = -ESPIPE;         ///< a stream: it has no places
-inline constexpr int no_address = -EDESTADDRREQ;   ///< an endpoint that is none
-inline constexpr int not_connected = -ENOTCONN;    ///< a socket without a peer
-inline constexpr int in_progress = -EINPROGRESS;   ///< begun, and the poller tells of its end
-// What a network says that stands in for the system's.
-inline constexpr int peer_reset = -ECONNRESET;      ///< the peer is gone, with what was sent
-inline constexpr int peer_refused = -ECONNREFUSED;  ///< no program listens there
-inline constexpr int peer_silent = -ETIMEDOUT;      ///< no answer for too long
-inline constexpr int peer_closed = -EPIPE;          ///< no peer will ever read that
-inline constexpr int address_taken = -EADDRINUSE;   ///< another socket has it
-inline constexpr int too_long = -EMSGSIZE;          ///< no datagram is as long
-// What a poller says.
-inline constexpr int always_ready = -EPERM;    ///< a kind of file that a poller does not watch
-inline constexpr int already_added = -EEXIST;  ///< the same number twice
-inline constexpr int not_armed = -ENOENT;      ///< it was not, or the number is another file's
-
-/// Whether a call has failed because there are too many descriptors, or too little memory for one
-/// more: later it may succeed.
-constexpr bool out_of_handles(io_result result) noexcept {
-  return result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM;
-}
-
-/// The error that users see; nothing else makes one of a system's result. No error from 0 on.
-std::error_code error_code_of(io_result result) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_RESULT_HPP
 
 #include <atomic>
 #include <cerrno>
@@ -13681,13 +12136,6 @@ static_assert(poller_contract<kqueue>);
 #endif  // THRUM_POLLER_KQUEUE
 #endif
 
-// ---- thrum/detail/netpoll/linux_poller.hpp ----
-//
-// The poller of a runtime on Linux: epoll, or another one, which the program asks for. The other one is a ring of
-// io_uring. Its code is part of a program that includes <thrum/io_uring.hpp>, which sets `make_other`.
-#ifndef THRUM_DETAIL_NETPOLL_LINUX_POLLER_HPP
-#define THRUM_DETAIL_NETPOLL_LINUX_POLLER_HPP
-
 #if THRUM_OS_LINUX
 
 // ---- thrum/detail/base/owner.hpp ----
@@ -13774,6 +12222,10 @@ using poller_maker = other_poller* (*)() noexcept;
 /// Null in a program without <thrum/io_uring.hpp>.
 inline constinit std::atomic<poller_maker> make_other{nullptr};
 
+/// Makes a ring, which is not open. Null without memory. Its body is in netpoll/io_uring.hpp.
+other_poller* make_ring() noexcept;
+
+/// epoll, or another poller, which the program asks for.
 class linux_poller {
  public:
   int open() noexcept { return epoll_.open(); }
@@ -13832,7 +12284,6 @@ class linux_poller {
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #endif  // THRUM_OS_LINUX
-#endif
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
@@ -14491,7 +12942,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 /// The tunables of the scheduler, each with its unit, its constraint and its origin.
 struct default_traits {
-  /// What stands once for these stands once in the process: see os/elf/process_wide.hpp.
+  /// What stands once for these stands once in the process: see os/posix/process_wide.hpp.
   static constexpr bool is_process_wide = true;
 
   /// Slots in a P's ring. A power of two. From Go: large enough that overflow to the global queue
@@ -14899,6 +13350,14 @@ struct local_value {
   void (*destroy)(local_value&) noexcept = nullptr;
 };
 
+/// A value of a thread that a goroutine carries with it, one of a list: see run/latency.hpp.
+struct carried {
+  carried* older = nullptr;
+  carried* newer = nullptr;
+  /// Exchanges it with the one that the calling thread has.
+  void (*exchange_now)(carried&) noexcept = nullptr;
+};
+
 /// Destroys a list from its front; destroying one value may make others.
 THRUM_COLD inline void destroy_locals(local_value*& first) noexcept {
   while (first != nullptr) {
@@ -14918,7 +13377,8 @@ enum g_flag : std::uint8_t {
   g_short_calls = 32,
   g_long_calls = 64,
   g_call_flags = g_short_calls | g_long_calls,
-  g_timed = 128,  // how long it waits to run, or runs, is counted: see run/latency.hpp
+  // How long it waits to run, or runs, is counted, or it carries values: see run/latency.hpp
+  g_timed = 128,
   /// Flags of a goroutine that stands in no P's queue when it is ready.
   g_outside_ring = g_on_host | g_background,
 };
@@ -15029,11 +13489,18 @@ struct goroutine : goroutine_head, netpoll::ready_node, basic_timer<traits> {
   /// When it was made ready, by the recorder's clock. 0: unknown. Written by the thread that readies it, and
   /// by the M that runs it next.
   mutable std::uint64_t recorded_ready_at = 0;
+  /// For the hook of trace::on_switch, which uses it while the goroutine enters or leaves a thread.
+  mutable void* hook_word = nullptr;
 #endif
 
   // -- owner; of one that g_timed says is timed --
   std::int64_t ready_at = 0;  // since when it can run
   bool is_polled = false;     // the poller has found it
+
+  // -- as `bound` --
+  carried* newest_carried = nullptr;  // g_timed is set while there is one
+  // -- as `bound`; if scheduler_config::migrates --
+  std::uint32_t last_m = 0;  // the number of the M that ran it last, plus one
 
   thrum::priority priority() const noexcept {
     return (flags & g_background) != 0 ? thrum::priority::background : thrum::priority::normal;
@@ -15212,7 +13679,7 @@ class basic_gate {
 //
 // Everything else is reached from the M, which a switch returns anew.
 //
-// The library may be in several shared objects of a process (os/elf/process_wide.hpp), and each
+// The library may be in several shared objects of a process (os/posix/process_wide.hpp), and each
 // has a thread-local of its own. The thread's M is also kept under a key that all of them know; a
 // shared object that finds its own variable null looks there, and keeps what it has found: a thread
 // has one M from its start to its end. The executable is loaded before any M exists: each M tells it
@@ -15397,8 +13864,10 @@ enum attention : std::uint32_t {
   attention_host = 32,    // its holder is a host, which wants to be asked after each slice; stays
   attention_low = 64,     // it runs a goroutine of background priority: see run/background.hpp
   attention_share = 128,  // background goroutines have waited for long: one of them comes next
+  /// Each goroutine that leaves goes to g0, which gives it to another thread: see run/m_main.hpp; stays.
+  attention_migrate = 256,
   /// What nothing need be done for.
-  attention_standing = attention_host | attention_low,
+  attention_standing = attention_host | attention_low | attention_migrate,
 };
 
 /// The monitor's way to a P whose M sits in a call that it did not announce: see retake.hpp.
@@ -15991,6 +14460,9 @@ class run_queue {
   /// then `g`, oldest first, for the caller to append to the global queue. Never blocks.
   [[nodiscard]] base::intrusive_queue<T> push(T* g) noexcept;
 
+  /// Adds `g` at the tail. False, and nothing has happened: the ring is full.
+  [[nodiscard]] bool try_push(T* g) noexcept;
+
   /// Moves entries from the front of `batch` to the tail, as many as fit; the rest stays there.
   void push_batch(base::intrusive_queue<T>& batch) noexcept;
 
@@ -16061,13 +14533,21 @@ class run_queue {
 // ---- the owner's side ---------------------------------------------------------------------------
 
 template <class T, class Traits>
-base::intrusive_queue<T> run_queue<T, Traits>::push(T* g) noexcept {
+THRUM_INLINE bool run_queue<T, Traits>::try_push(T* g) noexcept {
   const std::uint32_t head = head_.load(acquire);  // [rq.2 <] slot given back; sees: consumers
   const std::uint32_t tail = tail_.get();
   THRUM_ASSERT(RQ2, tail - head <= capacity);
-  if (tail - head < capacity) [[likely]] {
-    slot(tail).store(g, relaxed);    // relaxed: published by tail_
-    tail_.store(tail + 1, release);  // [rq.1 >] publishes the slot and *g; sees: thieves, empty
+  if (tail - head == capacity) [[unlikely]] {
+    return false;
+  }
+  slot(tail).store(g, relaxed);    // relaxed: published by tail_
+  tail_.store(tail + 1, release);  // [rq.1 >] publishes the slot and *g; sees: thieves, empty
+  return true;
+}
+
+template <class T, class Traits>
+base::intrusive_queue<T> run_queue<T, Traits>::push(T* g) noexcept {
+  if (try_push(g)) [[likely]] {
     return {};
   }
   return push_slow(g);
@@ -17106,7 +15586,9 @@ struct writer {
 class recorder {
  public:
   /// Whether events are wanted.
-  THRUM_INLINE bool is_on() const noexcept { return on_.get(); }
+  THRUM_INLINE bool is_on() const noexcept { return (wants_.get() & events) != 0; }
+  /// Whether events are wanted, or the program's hook wants to see switches.
+  THRUM_INLINE bool sees_switches() const noexcept { return wants_.get() != 0; }
 
   /// Makes room for so many bytes, unless there is some. False: there is no memory.
   bool make(std::size_t bytes) noexcept {
@@ -17120,7 +15602,8 @@ class recorder {
     chunks_.store(all, release);  // [tr.all >] release: the chunks
     return all != nullptr;
   }
-  void turn(bool on) noexcept { on_.set(on); }
+  void turn(bool on) noexcept { want(events, on); }
+  void show_switches(bool on) noexcept { want(switches, on); }
 
   std::uint64_t now() const noexcept {
     return by_counter_.get() ? arch::read_counter() : static_cast<std::uint64_t>(os::now());
@@ -17186,7 +15669,16 @@ class recorder {
     return false;
   }
 
-  base::hint<bool> on_{false};
+  static constexpr std::uint8_t events = 1;
+  static constexpr std::uint8_t switches = 2;
+
+  /// One thread at a time.
+  void want(std::uint8_t what, bool on) noexcept {
+    const unsigned rest = wants_.get() & ~unsigned{what};
+    wants_.set(static_cast<std::uint8_t>(on ? rest | what : rest));
+  }
+
+  base::hint<std::uint8_t> wants_{0};
   base::set_once<bool> by_counter_{false};
   std::atomic<chunk*> chunks_{nullptr};
   std::size_t count_ = 0;  // written before chunks_
@@ -17727,7 +16219,10 @@ class memory_source {
 //           `asleep`.
 //   timers  the monitor writes until when it sleeps, then looks at the timers of busy Ps; a thread
 //           that arms a timer puts it into its heap, then looks at `until`.
-//   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself.
+//   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself. So does a thread
+//           outside of the runtime that makes a goroutine ready while all Ps are busy.
+//
+// Checked by tests/model/retake_model.cpp: returns.
 //
 // Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
 // Fences of [mon.until]: stop_in_handler.
@@ -17767,8 +16262,8 @@ class monitor_sleep {
     }
   }
 
-  /// A goroutine comes back from a call, finds every P busy, and will queue up for one: the monitor must
-  /// be there in `patience` ns.
+  /// A goroutine comes back from a call or is made ready from outside, finds every P busy, and queues up for one: the
+  /// monitor must be there in `patience` ns.
   void note_return(std::int64_t patience) noexcept {
     // [mon.until =] seq_cst: before the look at `until`; pairs with the monitor's store before its own look.
     returns_.fetch_add(1, seq_cst);
@@ -17791,7 +16286,7 @@ class monitor_sleep {
   void shorten_plan(std::int64_t until) noexcept {
     until_.store(until, relaxed);  // relaxed: its readers need to know no more than when we come
   }
-  /// How many goroutines have come back so. The monitor looks after plan(), too.
+  /// How many have queued up so. The monitor looks after plan(), too.
   std::uint32_t returns() const noexcept {
     return returns_.load(seq_cst);  // [mon.until =] seq_cst: after the plan
   }
@@ -18652,7 +17147,7 @@ class alignas(base::cache_line_size) global_queue {
 
   /// Whether something may be there. Never a lasting no: a submitter wakes an M after it has
   /// put its goroutine here.
-  bool empty() const noexcept {
+  THRUM_INLINE bool empty() const noexcept {
     // [gq.size =] seq_cst: after dropping the spin; sees: update_size, update_behind
     return size_.load(seq_cst) == 0 && behind_size_.load(seq_cst) == 0;  // [gq.size =] too
   }
@@ -20418,6 +18913,7 @@ struct scheduler_config {
   std::int64_t thread_idle_ns = default_thread_idle_ns.get();
   bool preempts = true;    // asks goroutines to yield, and takes Ps from those that block
   bool interrupts = true;  // ... and from those that compute, by a signal
+  bool migrates = false;   // each goroutine to another thread whenever it leaves its own
   /// Called on each M's thread as its first and its last act.
   void (*thread_started)(void* user, unsigned m) = nullptr;
   void (*thread_stopping)(void* user, unsigned m) = nullptr;
@@ -20917,6 +19413,9 @@ inline std::size_t most_threads(const runtime_scheduler& scheduler) noexcept {
 //   poll   the last goroutine of each eighth poll that finds some
 //   slice  the slices of these goroutines, and each slice that a preemption ends
 //   timer  the earliest timer of each pass over due timers
+//
+// A goroutine that carries values of a thread (carried_value.hpp) has the flag for as long, for the same
+// reason: they are exchanged with those of the thread where it is looked at. It is not timed.
 #ifndef THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
 #define THRUM_DETAIL_SCHED_RUN_LATENCY_HPP
 
@@ -20956,8 +19455,30 @@ void time_last(Sink& sink) noexcept {
   }
 }
 
+/// On the thread where a goroutine is about to run: it gets the values that the goroutine carries. The oldest
+/// first: a newer one may be of the same variable.
+THRUM_COLD inline void bring_carried(carried* each) noexcept {
+  while (each->older != nullptr) {
+    each = each->older;
+  }
+  for (; each != nullptr; each = each->newer) {
+    each->exchange_now(*each);
+  }
+}
+
+/// On the thread that a goroutine leaves: it gets its own values back.
+THRUM_COLD inline void take_carried(carried* each) noexcept {
+  for (; each != nullptr; each = each->older) {
+    each->exchange_now(*each);
+  }
+}
+
 /// A timed goroutine is about to run on the P that m holds, and is not counted among its switches yet.
 THRUM_COLD inline void end_timed_wait(machine& m, const goroutine& g) noexcept {
+  if (g.newest_carried != nullptr) {
+    bring_carried(g.newest_carried);
+    return;
+  }
   processor& p = *m.p;
   const std::int64_t now = traits::now();
   (g.is_polled ? p.latencies.poll : p.latencies.ready).add(now - g.ready_at);
@@ -20967,6 +19488,10 @@ THRUM_COLD inline void end_timed_wait(machine& m, const goroutine& g) noexcept {
 
 /// A timed goroutine leaves the M, which may have lost its P meanwhile.
 THRUM_COLD inline void end_timed_slice(machine& m, goroutine& g) noexcept {
+  if (g.newest_carried != nullptr) {
+    take_carried(g.newest_carried);
+    return;
+  }
   g.flags &= static_cast<std::uint8_t>(~g_timed);
   processor* const p = m.p;
   if (p != nullptr && p->slice_of == p->counts.switches.get()) {
@@ -20979,7 +19504,9 @@ inline void count_lateness(machine& m, std::int64_t ns) noexcept { m.p->latencie
 
 /// The monitor has ended the slice of the running goroutine, and says how long it was.
 inline void count_cut_slice(machine& m) noexcept {
-  m.g->flags &= static_cast<std::uint8_t>(~g_timed);
+  if (m.g->newest_carried == nullptr) {
+    m.g->flags &= static_cast<std::uint8_t>(~g_timed);
+  }
   m.p->latencies.slice.add(m.p->slice_ran_ns.get());
 }
 
@@ -21040,6 +19567,34 @@ enum class event_kind : std::uint8_t {
 enum class readied_by : std::uint8_t { goroutine, scheduler, poller, thread };
 
 }}}  // namespace thrum::THRUM_ABI::trace_detail
+
+#endif
+
+// ---- thrum/detail/trace/probes.hpp ----
+//
+// Probes for bpftrace, perf and gdb where the scheduler tells the recorder what it does: THRUM_USDT=1 beside
+// THRUM_TRACE=1. A probe is one nop, and a note in the file that says where it is and where its arguments are.
+//
+//   bpftrace -e 'usdt:./program:thrum:runs { printf("%d %s\n", arg0, str(arg1)); }'
+//
+//   made    the new goroutine, the goroutine that made it (0: none)
+//   runs    goroutine, its name
+//   leaves  goroutine, 1 if it has ended
+//   ready   goroutine
+//   event   kind, as in event_kind.hpp, goroutine (0: none), value, word 3
+#ifndef THRUM_DETAIL_TRACE_PROBES_HPP
+#define THRUM_DETAIL_TRACE_PROBES_HPP
+
+#if THRUM_USDT
+#include <sys/sdt.h>
+#define THRUM_PROBE1(name, a) STAP_PROBE1(thrum, name, a)
+#define THRUM_PROBE2(name, a, b) STAP_PROBE2(thrum, name, a, b)
+#define THRUM_PROBE4(name, a, b, c, d) STAP_PROBE4(thrum, name, a, b, c, d)
+#else
+#define THRUM_PROBE1(name, a) static_cast<void>(0)
+#define THRUM_PROBE2(name, a, b) static_cast<void>(0)
+#define THRUM_PROBE4(name, a, b, c, d) static_cast<void>(0)
+#endif
 
 #endif
 
@@ -21116,6 +19671,7 @@ struct event {
 
 #endif
 
+#include <atomic>
 #include <utility>
 #endif
 
@@ -21129,6 +19685,11 @@ struct shared_writer {
   writer to;
 };
 inline constinit shared_writer of_threads;
+
+/// Calls the program's hook: the goroutine runs, has yielded or parked (yielded), or has ended. Set before the
+/// runtimes that call it. Null: there is none.
+inline constinit base::set_once<void (*)(event_kind what, const sched::goroutine& g) noexcept>
+    show_switch{nullptr};
 
 /// A goroutine was ready for too long, and the record is not yet written.
 inline constinit base::hint<bool> is_late{false};
@@ -21211,10 +19772,15 @@ inline void add_with_name(sched::machine* m, event& e, const sched::goroutine& g
   add_with_name(m, e, g);
 }
 
-/// g was ready for too long before it runs. The thread that makes threads writes the record.
-[[gnu::cold]] THRUM_NOINLINE inline void note_late(sched::machine& m) noexcept {
+/// g was ready for too long before it runs. The thread that makes threads writes the record. A background goroutine
+/// may wait for as long as others run.
+[[gnu::cold]] THRUM_NOINLINE inline void note_late(sched::machine& m,
+                                                   const sched::goroutine& g) noexcept {
+  if (g.priority() == priority::background) {
+    return;
+  }
   static constexpr std::string_view text = "ready for too long";
-  event e = event_of(m, event_kind::marked, 0, reinterpret_cast<std::uintptr_t>(text.data()));
+  event e = event_of(m, event_kind::marked, g.id, reinterpret_cast<std::uintptr_t>(text.data()));
   e.value = event::limited(text.size());
   add(&m, event::pack(e));
   if (e.time >= next_late.get()) {
@@ -21229,11 +19795,11 @@ THRUM_INLINE void end_wait(sched::machine& m, const sched::goroutine& g,
                            std::uint64_t now) noexcept {
   const std::uint64_t since = std::exchange(g.recorded_ready_at, 0);
   if (since != 0 && now > since && now - since > longest_wait.get()) [[unlikely]] {
-    note_late(m);
+    note_late(m, g);
   }
 }
 
-THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
+THRUM_NOINLINE inline void record_run(sched::machine& m, const sched::goroutine& g) noexcept {
   event e = event_of(m, event_kind::runs, g.id, reinterpret_cast<std::uintptr_t>(g.started_at));
   e.time = the_recorder.now_in_order();
   add(&m, event::pack(e));
@@ -21241,8 +19807,8 @@ THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g
 }
 
 /// The goroutine leaves, and `next` runs in the same moment.
-THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine& g,
-                                       const sched::goroutine* next, bool for_good) noexcept {
+THRUM_NOINLINE inline void record_switch(sched::machine& m, const sched::goroutine& g,
+                                         const sched::goroutine* next, bool for_good) noexcept {
   if (for_good) [[unlikely]] {
     event e = event_of(m, event_kind::ended, g.id);
     add_with_name(&m, e, g);
@@ -21265,6 +19831,28 @@ THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine
   add(&m, event::pack(e));
   if (next != nullptr) {
     end_wait(m, *next, e.time);
+  }
+}
+
+THRUM_NOINLINE inline void note_run(sched::machine& m, const sched::goroutine& g) noexcept {
+  if (auto* const show = show_switch.get()) {
+    show(event_kind::runs, g);
+  }
+  if (the_recorder.is_on()) {
+    record_run(m, g);
+  }
+}
+
+THRUM_NOINLINE inline void note_switch(sched::machine& m, const sched::goroutine& g,
+                                       const sched::goroutine* next, bool for_good) noexcept {
+  if (auto* const show = show_switch.get()) {
+    show(for_good ? event_kind::ended : event_kind::yielded, g);
+    if (next != nullptr) {
+      show(event_kind::runs, *next);
+    }
+  }
+  if (the_recorder.is_on()) {
+    record_switch(m, g, next, for_good);
   }
 }
 
@@ -21351,20 +19939,35 @@ THRUM_NOINLINE inline void note_ready(sched::machine* m, const sched::goroutine&
 
 /// `m` makes g, which will be ready in a moment. Null: a thread without an M does.
 THRUM_INLINE void made(sched::machine* m, const sched::goroutine& g) noexcept {
+  THRUM_PROBE2(made, g.id, m == nullptr || m->g == nullptr ? 0 : m->g->id);
   if (the_recorder.is_on()) [[unlikely]] {
     note_made(m, g);
   }
 }
 /// m puts g on the processor.
 THRUM_INLINE void runs(sched::machine& m, const sched::goroutine& g) noexcept {
-  if (the_recorder.is_on()) [[unlikely]] {
+  THRUM_PROBE2(runs, g.id, g.name);
+  if (the_recorder.sees_switches()) [[unlikely]] {
     note_run(m, g);
+  }
+}
+/// g, which has never left the thread of m, has a processor again.
+THRUM_INLINE void continues(sched::machine& m, const sched::goroutine& g) noexcept {
+  THRUM_PROBE2(runs, g.id, g.name);
+  if (the_recorder.is_on()) [[unlikely]] {
+    record_run(m, g);
   }
 }
 /// g leaves m for `next`; null: for g0.
 THRUM_INLINE void switches(sched::machine& m, const sched::goroutine& g,
                            const sched::goroutine* next, bool for_good) noexcept {
-  if (the_recorder.is_on()) [[unlikely]] {
+  THRUM_PROBE2(leaves, g.id, static_cast<int>(for_good));
+#if THRUM_USDT
+  if (next != nullptr) {
+    THRUM_PROBE2(runs, next->id, next->name);
+  }
+#endif
+  if (the_recorder.sees_switches()) [[unlikely]] {
     note_switch(m, g, next, for_good);
   }
 }
@@ -21374,6 +19977,7 @@ THRUM_INLINE void waits_on(sched::machine& m, const void* object) noexcept {
 }
 /// The calling thread, whose M is `m`, makes g ready.
 THRUM_INLINE void readied(sched::machine* m, const sched::goroutine& g) noexcept {
+  THRUM_PROBE1(ready, g.id);
   if (the_recorder.is_on()) [[unlikely]] {
     note_ready(m, g, readied_by::goroutine);
   }
@@ -21381,6 +19985,11 @@ THRUM_INLINE void readied(sched::machine* m, const sched::goroutine& g) noexcept
 /// As readied(), for each of a queue.
 THRUM_INLINE void readied_all(sched::machine* m,
                               const base::intrusive_queue<sched::goroutine>& gs) noexcept {
+#if THRUM_USDT
+  for (const sched::goroutine* g = gs.front(); g != nullptr; g = g->queue_next) {
+    THRUM_PROBE1(ready, g->id);
+  }
+#endif
   if (the_recorder.is_on()) [[unlikely]] {
     for (const sched::goroutine* g = gs.front(); g != nullptr; g = g->queue_next) {
       note_ready(m, *g, readied_by::goroutine);
@@ -21389,6 +19998,7 @@ THRUM_INLINE void readied_all(sched::machine* m,
 }
 /// The poller makes g ready.
 THRUM_INLINE void readied_by_poller(const sched::goroutine& g) noexcept {
+  THRUM_PROBE1(ready, g.id);
   if (the_recorder.is_on()) [[unlikely]] {
     note_ready(sched::current_m(), g, readied_by::poller);
   }
@@ -21396,6 +20006,7 @@ THRUM_INLINE void readied_by_poller(const sched::goroutine& g) noexcept {
 /// Something happens to the goroutine of m, or to m.
 THRUM_INLINE void happens(sched::machine& m, event_kind kind, std::uint64_t value = 0,
                           std::uint64_t other = 0) noexcept {
+  THRUM_PROBE4(event, static_cast<int>(kind), m.g == nullptr ? 0 : m.g->id, value, other);
   if (the_recorder.is_on()) [[unlikely]] {
     note(m, kind, value, other);
   }
@@ -21404,6 +20015,7 @@ THRUM_INLINE void happens(sched::machine& m, event_kind kind, std::uint64_t valu
 THRUM_INLINE void happens_to(const sched::runtime_scheduler& scheduler, event_kind kind,
                              std::uint32_t p, std::uint64_t goroutine = 0,
                              std::uint64_t other = 0) noexcept {
+  THRUM_PROBE4(event, static_cast<int>(kind), goroutine, 0, other);
   if (the_recorder.is_on()) [[unlikely]] {
     note_p(scheduler, kind, p, goroutine, other);
   }
@@ -21417,6 +20029,7 @@ THRUM_INLINE void labelled(sched::machine* m, const sched::goroutine& g,
 }
 /// A poll has made so many goroutines ready.
 THRUM_INLINE void polled(const sched::runtime_scheduler& scheduler, std::size_t n) noexcept {
+  THRUM_PROBE4(event, static_cast<int>(event_kind::polled), 0, n, 0);
   if (the_recorder.is_on() && n != 0) [[unlikely]] {
     note_figure(scheduler, event_kind::polled, n);
   }
@@ -21442,6 +20055,9 @@ THRUM_INLINE void idle_ended(const sched::runtime_scheduler& scheduler,
   }
 }
 
+/// Whether goroutines may be interrupted anywhere: not where a hook may want a lock that they hold.
+inline bool allows_interrupts() noexcept { return show_switch.get() == nullptr; }
+
 /// A report is about to end the program. Allocates; not for the handler of a signal.
 [[gnu::cold]] inline void end_with_trouble() noexcept {
   if (auto* const write = write_at_trouble.get()) {
@@ -21449,16 +20065,50 @@ THRUM_INLINE void idle_ended(const sched::runtime_scheduler& scheduler,
   }
 }
 
+/// Whether the record of a crash is wanted, or written.
+enum class crash_record : std::uint8_t { none, wanted, written };
+inline constinit std::atomic<crash_record> at_crash{crash_record::none};
+
+/// A signal is about to end the program, and its handler calls. The thread that makes threads writes the record; this
+/// one waits for it, but not for ever: the heap may be spoilt, or its lock be held here.
+[[gnu::cold]] inline void end_with_crash(sched::runtime_scheduler& scheduler) noexcept {
+  if (!the_recorder.is_on()) {
+    return;
+  }
+  at_crash.store(crash_record::wanted, release);  // [tr.crash >] release: the events before it
+  scheduler.creator.request_dump();
+  constexpr int tries = 500;  // 5 s
+  // [tr.crash <] acquire: the file
+  for (int i = 0; i != tries && at_crash.load(acquire) != crash_record::written; ++i) {
+    os::sleep_ns(10'000'000);
+  }
+}
+
+/// For the thread that makes threads. False: there is no crash.
+[[gnu::cold]] inline bool write_for_crash() noexcept {
+  // [tr.crash <] acquire: the events before it
+  if (at_crash.load(acquire) != crash_record::wanted) {
+    return false;
+  }
+  end_with_trouble();
+  at_crash.store(crash_record::written, release);  // [tr.crash >] release: the file
+  return true;
+}
+
 #else
 
 inline void end_with_trouble() noexcept {}
+inline void end_with_crash(sched::runtime_scheduler&) noexcept {}
+constexpr bool write_for_crash() noexcept { return false; }
 inline void start_by_environment() noexcept {}
+constexpr bool allows_interrupts() noexcept { return true; }
 constexpr bool keeps_flight() noexcept { return false; }
 constexpr bool take_late() noexcept { return false; }
 inline void write_flight() noexcept {}
 // Each takes what the one above takes; a caller computes nothing that costs.
 THRUM_INLINE void made(sched::machine*, const sched::goroutine&) noexcept {}
 THRUM_INLINE void runs(sched::machine&, const sched::goroutine&) noexcept {}
+THRUM_INLINE void continues(sched::machine&, const sched::goroutine&) noexcept {}
 THRUM_INLINE void switches(sched::machine&, const sched::goroutine&, const sched::goroutine*,
                            bool) noexcept {}
 THRUM_INLINE void waits_on(sched::machine&, const void*) noexcept {}
@@ -21533,9 +20183,10 @@ THRUM_COLD inline void ready_outside_ring(goroutine& g) noexcept {
   scheduler.wakers.leave();
 }
 
-/// Puts g at the tail of the ring and wakes an idle P that may take it.
-THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
-  if (m.p->queue.begins_anew()) [[unlikely]] {
+/// ready_behind() where the wait is to be timed, or the ring is full: a function of its own, so that ready_behind()
+/// keeps nothing for it.
+THRUM_COLD inline void ready_behind_slow(machine& m, goroutine& g) noexcept {
+  if (m.p->queue.begins_anew()) {
     time_wait(g);
   }
   push_to_ring(m, g);
@@ -21544,9 +20195,20 @@ THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
   }
 }
 
-/// Makes g runnable on the P that m holds: it runs as soon as the running one parks.
-THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
-  if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
+/// Puts g at the tail of the ring and wakes an idle P that may take it.
+THRUM_NOINLINE inline void ready_behind(machine& m, goroutine& g) noexcept {
+  if (m.p->queue.begins_anew() || !m.p->queue.try_push(&g)) [[unlikely]] {
+    ready_behind_slow(m, g);
+    return;
+  }
+  if (m.scheduler->has_other_ps()) {
+    m.scheduler->wake_processor();
+  }
+}
+
+/// Makes g runnable on the P that m holds: it runs as soon as the running one parks. `flags`: those of g.
+THRUM_INLINE void ready_next(machine& m, goroutine& g, std::uint8_t flags) noexcept {
+  if ((flags & g_outside_ring) != 0) [[unlikely]] {
     ready_outside_ring(g);
     return;
   }
@@ -21561,7 +20223,7 @@ THRUM_INLINE void ready_next(machine& m, goroutine& g) noexcept {
 /// Makes g runnable on the P that m holds: with `next` as by ready_next, else behind the others.
 inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   if (next) {
-    ready_next(m, g);
+    ready_next(m, g, g.flags);
     return;
   }
   if ((g.flags & g_outside_ring) != 0) [[unlikely]] {
@@ -21570,6 +20232,15 @@ inline void ready_on(machine& m, goroutine& g, bool next) noexcept {
   }
   g.status.set(g_status::runnable);
   ready_behind(m, g);
+}
+
+/// Wakes a processor for goroutines that a thread without a P has put into the global queue. If all Ps are busy and
+/// no M searches, the monitor soon looks whether a P runs a CPU-bound goroutine, as for those that return from calls.
+inline void wake_for_global(runtime_scheduler& scheduler) noexcept {
+  scheduler.wake_processor();
+  if (scheduler.idle.idle_ps() + scheduler.idle.spinning() == 0) {
+    scheduler.monitor.note_return(traits::least_run_ns);
+  }
 }
 
 /// Makes g runnable from a thread that holds no P of g's runtime.
@@ -21584,7 +20255,7 @@ inline void ready_elsewhere(goroutine& g) noexcept {
   scheduler.wakers.enter();
   time_wait_in_turn(scheduler, g);
   scheduler.global.push_back(g);
-  scheduler.wake_processor();
+  wake_for_global(scheduler);
   scheduler.wakers.leave();
 }
 
@@ -21597,7 +20268,7 @@ inline void ready_all(runtime_scheduler& scheduler,
   if (m == nullptr || m->p == nullptr || m->scheduler != &scheduler) {
     scheduler.wakers.enter();  // as in ready_elsewhere
     scheduler.global.append(static_cast<decltype(gs)&&>(gs));
-    scheduler.wake_processor();
+    wake_for_global(scheduler);
     scheduler.wakers.leave();
     return;
   }
@@ -21807,7 +20478,7 @@ THRUM_INLINE void wake(machine* m, wait_point& point) noexcept {
   goroutine* const g = point.g;
   if (g != nullptr && m != nullptr && m->scheduler == g->scheduler) [[likely]] {
     trace_detail::readied(m, *g);
-    ready_next(*m, *g);
+    ready_next(*m, *g, g->flags);
   } else {
     wake(point);
   }
@@ -25310,24 +23981,58 @@ struct std::hash<thrum::recv_chan<T>> : thrum::chan_detail::handle_hash<thrum::r
 #ifndef THRUM_CONTEXT_HPP
 #define THRUM_CONTEXT_HPP
 
-// ---- thrum/detail/context/function.hpp ----
+// ---- thrum/detail/context/node.hpp ----
 //
-// A function that is to be called once a context is done.
+// The tree behind contexts: its nodes, their deadlines, how they are cancelled.
 //
-// It is a timer that is not armed (time/timer.hpp), which brings what is needed: the function, the
-// runtime that it is to run on, which may be gone by then, and a goroutine of its own for it. To
-// call it is to arm it for now.
+// Terms
+//   A node is a channel of signals that is closed when the node is cancelled: done() is the node
+//   itself. A node with a deadline is a channel with a clock, whose expiry cancels it; so no timer
+//   is armed, and a question at or after the deadline finds it cancelled. A child's deadline is
+//   never later than its parent's. The background is no node.
 //
-// A context owns the functions that it lists; a handle shares one with it. If a context goes that is
-// not done, its functions go to its parent: no caller can cancel that context alone any
-// more, so it would have been done together with its parent. Without a parent they can never be
-// called, and go.
+// Other clocks
+//   Of a deadline by a clock other than the steady one, a node knows when it is due as that clock
+//   stood when it was asked. When that moment has come the clock is asked again, and those of all
+//   ancestors, since the node's moment may be theirs; if none of them says that it is over, the
+//   node has a new moment (is_due).
 //
-// Invariant
+// Deadlines that are watched
+//   At the deadline a program's token is requested and a function is called, also if no goroutine waits. So
+//   a runtime watches the deadline of such a node, with a timer that keeps the node until then
+//   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works. If
+//   the runtime that watches stops before the deadline, the oldest other one takes the watch over.
+//   A wait that is given a context has the deadline itself: it asks for a token that is not watched,
+//   so that the context goes with its last handle. A task_group ends its watch when it goes (let_go).
+//
+// Causes
+//   A node gets a cause with its end. cancel() gives one. If a deadline ends the node, the node whose
+//   deadline came first gives it, and of several at the same time the outermost. So it does not matter
+//   which node of a tree is looked at first when a deadline has passed.
+//
+// Cancelling
+//   A walk from the node that is cancelled, level by level, along a queue threaded through the
+//   nodes: it needs neither memory nor stack, however deep the tree is. First it closes them all;
+//   only then it requests the stops, since a callback may look at any node, cancel it, or wait for
+//   a goroutine that waits for one. A walk that comes upon a node of another walk waits until that
+//   one has closed all. A walk waits for those that began below it and never the other way round.
+//
+// Invariants
+//   CX1  a child holds a reference to its parent; a parent lists its children without one. A child
+//        leaves the list before its memory goes: a walk along a list takes a reference to each, and
+//        leaves those alone that have none left.
+//   CX2  cause_ is set once, under node_lock_, before the channel is closed, and told_ with it.
+//        error() says so only when the channel is closed, so neither is seen without the other.
+//   CX3  no more than one node's lock is held at a time, and none while a channel is closed, a stop
+//        is requested or a handler runs.
+//   CX4  walk_ is the root of the walk that has set the cause, until that walk has closed all that
+//        it found. No code of a user runs before.
 //   CF1  a function is listed, or has been called, or was stopped: under the lock of the node that
 //        lists it. While a handle refers to it, that is the node that the handle keeps.
-#ifndef THRUM_DETAIL_CONTEXT_FUNCTION_HPP
-#define THRUM_DETAIL_CONTEXT_FUNCTION_HPP
+//
+// Source: Go, src/context/context.go, which arms a timer for each deadline.
+#ifndef THRUM_DETAIL_CONTEXT_NODE_HPP
+#define THRUM_DETAIL_CONTEXT_NODE_HPP
 
 // ---- thrum/time/timer.hpp ----
 //
@@ -25584,12 +24289,13 @@ THRUM_INLINE void prepare_launch(runtime_scheduler& scheduler, goroutine& g,
       arch::prepare_stack(g.task, {g.stack_low, g.extent.limit(g.stack_low)}, &goroutine_main, &g));
 }
 
-/// Lets a G run that is ready for it.
-THRUM_INLINE void launch_prepared(runtime_scheduler& scheduler, machine* m, goroutine& g) noexcept {
+/// Lets a G run that is ready for it. `flags`: those of g, which the compiler mostly knows.
+THRUM_INLINE void launch_prepared(runtime_scheduler& scheduler, machine* m, goroutine& g,
+                                  std::uint8_t flags) noexcept {
   trace_detail::made(m, g);
   if (m != nullptr) [[likely]] {
     m->p->counts.created.add();
-    ready_next(*m, g);
+    ready_next(*m, g, flags);
   } else {
     scheduler.count_created_elsewhere();
     ready_elsewhere(g);
@@ -25601,7 +24307,7 @@ THRUM_COLD inline void launch_labelled(runtime_scheduler& scheduler, machine* m,
                                        std::uint8_t flags) noexcept {
   prepare_launch(scheduler, g, flags);
   inherit_labels(g);
-  launch_prepared(scheduler, m, g);
+  launch_prepared(scheduler, m, g, flags);
 }
 
 /// Lets a G with a task run, which is set as for prepare_launch.
@@ -25612,7 +24318,7 @@ THRUM_INLINE void launch(runtime_scheduler& scheduler, machine* m, goroutine& g,
     return;
   }
   prepare_launch(scheduler, g, flags);
-  launch_prepared(scheduler, m, g);
+  launch_prepared(scheduler, m, g, flags);
 }
 
 /// Lets a G with a task run on the host's thread `where` only.
@@ -27212,6 +25918,11 @@ struct options {
   /// Reports each goroutine that has kept its processor for so many time slices while others
   /// waited; 0: none.
   unsigned report_hogs = 0;
+  /// A goroutine that has waited or yielded continues on another thread, each time. So each run shows what
+  /// the program keeps across a wait though it belongs to a thread: the address of a thread_local, a lock.
+  /// A goroutine in a thread_lock stays on its thread, and so does one that a host runs. Such a switch
+  /// takes some 10 us. One processor gets a second thread.
+  bool migrate = false;
   /// run(): the main goroutine, and what is started on_host, run on the thread that calls run(), as
   /// windows and graphics want it; that thread runs no others.
   bool main_thread = false;
@@ -27246,9 +25957,9 @@ struct options {
   /// The defaults, changed by THRUM_MAXPROCS=n, THRUM_POLLER=io_uring or usual, and
   /// THRUM_DEBUG=key=value,... with the keys schedtrace (milliseconds), scheddetail (0 or 1),
   /// asyncpreemptoff (0 or 1), crash (0 or 1), dump (0 or 1), blocked (seconds), hogs (time slices), timerslack
-  /// (microseconds) and lines (0 or 1: whether reports name files and lines, which holds for the process
-  /// and has no option). In programs compiled with THRUM_TRACE=1 also trace (a file), flight (a file) and late
-  /// (milliseconds), which have no option either. Every
+  /// (microseconds), migrate (0 or 1) and lines (0 or 1: whether reports name files and lines, which holds
+  /// for the process and has no option). In programs compiled with THRUM_TRACE=1 also trace (a file), flight
+  /// (a file) and late (milliseconds), which have no option either. Every
   /// runtime reads THRUM_DEBUG, however it was made: what is set there overrules its options. What is
   /// not understood is ignored, and said on standard error once.
   static options from_environment();
@@ -27838,10 +26549,26 @@ timer after_func(std::chrono::duration<Rep, Period> time, F&& f) {
 
 #endif
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <stop_token>
+#include <system_error>
 #include <utility>
+#include <variant>
 
 namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
+
+// A function that is to be called once a context is done.
+//
+// It is a timer that is not armed (time/timer.hpp), which brings what is needed: the function, the
+// runtime that it is to run on, which may be gone by then, and a goroutine of its own for it. To
+// call it is to arm it for now.
+//
+// A context owns the functions that it lists; a handle shares one with it. If a context goes that is
+// not done, its functions go to its parent: no caller can cancel that context alone any
+// more, so it would have been done together with its parent. Without a parent they can never be
+// called, and go.
 
 struct context_function : base::list_node<context_function> {
   explicit context_function(time_detail::func_timer_handle function) noexcept
@@ -27863,71 +26590,6 @@ struct context_function : base::list_node<context_function> {
   };
   share give_up() noexcept { return {std::move(listed), std::move(timer)}; }
 };
-
-}}}  // namespace thrum::THRUM_ABI::context_detail
-
-#endif
-
-// ---- thrum/detail/context/node.hpp ----
-//
-// The tree behind contexts: its nodes, their deadlines, how they are cancelled.
-//
-// Terms
-//   A node is a channel of signals that is closed when the node is cancelled: done() is the node
-//   itself. A node with a deadline is a channel with a clock, whose expiry cancels it; so no timer
-//   is armed, and a question at or after the deadline finds it cancelled. A child's deadline is
-//   never later than its parent's. The background is no node.
-//
-// Other clocks
-//   Of a deadline by a clock other than the steady one, a node knows when it is due as that clock
-//   stood when it was asked. When that moment has come the clock is asked again, and those of all
-//   ancestors, since the node's moment may be theirs; if none of them says that it is over, the
-//   node has a new moment (is_due).
-//
-// Deadlines that are watched
-//   At the deadline a program's token is requested and a function is called, also if no goroutine waits. So
-//   a runtime watches the deadline of such a node, with a timer that keeps the node until then
-//   (watch_deadline). A thread that belongs to no runtime leaves it to the oldest one that works. If
-//   the runtime that watches stops before the deadline, the oldest other one takes the watch over.
-//   A wait that is given a context has the deadline itself: it asks for a token that is not watched,
-//   so that the context goes with its last handle. A task_group ends its watch when it goes (let_go).
-//
-// Causes
-//   A node gets a cause with its end. cancel() gives one. If a deadline ends the node, the node whose
-//   deadline came first gives it, and of several at the same time the outermost. So it does not matter
-//   which node of a tree is looked at first when a deadline has passed.
-//
-// Cancelling
-//   A walk from the node that is cancelled, level by level, along a queue threaded through the
-//   nodes: it needs neither memory nor stack, however deep the tree is. First it closes them all;
-//   only then it requests the stops, since a callback may look at any node, cancel it, or wait for
-//   a goroutine that waits for one. A walk that comes upon a node of another walk waits until that
-//   one has closed all. A walk waits for those that began below it and never the other way round.
-//
-// Invariants
-//   CX1  a child holds a reference to its parent; a parent lists its children without one. A child
-//        leaves the list before its memory goes: a walk along a list takes a reference to each, and
-//        leaves those alone that have none left.
-//   CX2  cause_ is set once, under node_lock_, before the channel is closed, and told_ with it.
-//        error() says so only when the channel is closed, so neither is seen without the other.
-//   CX3  no more than one node's lock is held at a time, and none while a channel is closed, a stop
-//        is requested or a handler runs.
-//   CX4  walk_ is the root of the walk that has set the cause, until that walk has closed all that
-//        it found. No code of a user runs before.
-//
-// Source: Go, src/context/context.go, which arms a timer for each deadline.
-#ifndef THRUM_DETAIL_CONTEXT_NODE_HPP
-#define THRUM_DETAIL_CONTEXT_NODE_HPP
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <stop_token>
-#include <system_error>
-#include <utility>
-#include <variant>
-
-namespace thrum { inline namespace THRUM_ABI { namespace context_detail {
 
 using namespace sched;
 using namespace chan_detail;
@@ -28136,7 +26798,7 @@ class context_clock_node final : public context_node {
 
 }}}  // namespace thrum::THRUM_ABI::context_detail
 
-#endif
+#endif  // THRUM_DETAIL_CONTEXT_NODE_HPP
 
 // ---- thrum/select.hpp ----
 //
@@ -29484,7 +28146,7 @@ template <class F = select_detail::no_handler>
 //
 // Whatever blocks brings errno along to the thread on which the goroutine goes on. That is not
 // enough where a function looks at errno on both sides of such a call, as any loop does: the C
-// library's errno is an address that the compiler asks for once and keeps (os/error_number.hpp),
+// library's errno is an address that the compiler asks for once and keeps (os/thread_state.hpp),
 // and then it reads the errno of the old thread, where another goroutine runs by now. So behind
 // this header errno asks each time. It stays what the standard says it is: a macro for an int that
 // can be assigned to.
@@ -31343,6 +30005,209 @@ struct doubling_place {
 #ifndef THRUM_DETAIL_OS_OS_HPP
 #define THRUM_DETAIL_OS_OS_HPP
 
+// ---- thrum/detail/os/processors.hpp ----
+//
+// How many processors the program may use. On Linux: the affinity mask, then the quota of its
+// control groups.
+//
+// A container limits its programs by a quota of CPU time a period, not by a mask; a program that
+// runs a thread on each of 64 processors under a quota of 2 is stopped for most of every period.
+// The quota stands in files of the control groups the process is in, at every level up to the root,
+// and the smallest counts:
+//   /proc/self/cgroup      lines "id:controllers:path"; id 0 and no controllers is version 2
+//   /proc/self/mountinfo   where each hierarchy is mounted, and which part of it is seen there
+//   version 2              <dir>/cpu.max: "max 100000" or "150000 100000"
+//   version 1              <dir>/cpu.cfs_quota_us (-1: none) and <dir>/cpu.cfs_period_us
+// The parser takes texts and a reader of files, so that tests can feed it machines that are not
+// here.
+#ifndef THRUM_DETAIL_OS_PROCESSORS_HPP
+#define THRUM_DETAIL_OS_PROCESSORS_HPP
+
+#if THRUM_OS_LINUX
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using file_path = base::message<4096>;
+
+/// Cuts off and returns what stands before the first `separator`, or everything.
+constexpr std::string_view take_field(std::string_view& text, char separator) noexcept {
+  const std::size_t end = text.find(separator);
+  const std::string_view field = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  return field;
+}
+
+/// True when `word` is an item of the comma-separated `list`.
+constexpr bool list_has(std::string_view list, std::string_view word) noexcept {
+  while (!list.empty()) {
+    if (take_field(list, ',') == word) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The number a text begins with; -1 when it begins with none, or with a negative one.
+constexpr std::int64_t leading_number(std::string_view text) noexcept {
+  std::int64_t value = -1;
+  for (const char c : text) {
+    if (c < '0' || c > '9' || value > INT64_MAX / 10 - 10) {
+      break;
+    }
+    value = (value < 0 ? 0 : value * 10) + (c - '0');
+  }
+  return value;
+}
+
+/// Processors that a quota amounts to, rounded up; 0 when there is no quota.
+constexpr unsigned quota_processors(std::int64_t quota, std::int64_t period) noexcept {
+  if (quota <= 0 || period <= 0) {
+    return 0;
+  }
+  const std::int64_t whole = quota / period + (quota % period != 0);
+  return whole > INT32_MAX ? 0 : static_cast<unsigned>(whole);
+}
+
+/// The smaller of two limits of which 0 means none.
+constexpr unsigned tighter_limit(unsigned a, unsigned b) noexcept {
+  return a == 0 ? b : b == 0 || a < b ? a : b;
+}
+
+/// The limit that the files of one directory state; 0 for none.
+/// read_file(path, buffer, size) returns the number of bytes read, or a negative number.
+template <class ReadFile>
+unsigned directory_quota(std::string_view directory, bool version_2, ReadFile& read_file) noexcept {
+  const auto read = [&](std::string_view name, char(&buffer)[128]) -> std::string_view {
+    file_path path(directory);
+    path.append("/").append(name);
+    const std::ptrdiff_t length = read_file(path.view(), buffer, sizeof buffer);
+    return {buffer, length < 0 ? 0 : static_cast<std::size_t>(length)};
+  };
+  char first[128];
+  char second[128];
+  if (version_2) {
+    std::string_view text = read("cpu.max", first);
+    const std::int64_t quota = leading_number(take_field(text, ' '));
+    return quota_processors(quota, leading_number(text));
+  }
+  return quota_processors(leading_number(read("cpu.cfs_quota_us", first)),
+                          leading_number(read("cpu.cfs_period_us", second)));
+}
+
+/// The tightest limit between the group `path` and what is mounted at `mount_point`, whose own
+/// place in the hierarchy is `root`; 0 for none.
+template <class ReadFile>
+unsigned hierarchy_quota(std::string_view mount_point, std::string_view root, std::string_view path,
+                         bool version_2, ReadFile& read_file) noexcept {
+  if (root.size() > 1 && path.starts_with(root) &&
+      (path.size() == root.size() || path[root.size()] == '/')) {
+    path.remove_prefix(root.size());
+  } else if (root.size() > 1) {
+    path = {};  // the group is not below the part that is mounted: ask that part only
+  }
+  if (mount_point == "/") {
+    mount_point = {};
+  }
+  unsigned limit = 0;
+  for (;;) {
+    while (path.ends_with('/')) {
+      path.remove_suffix(1);
+    }
+    file_path directory(mount_point);
+    directory.append(path);
+    limit = tighter_limit(limit, directory_quota(directory.view(), version_2, read_file));
+    if (path.empty()) {
+      return limit;
+    }
+    path = path.substr(0, path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/'));
+  }
+}
+
+/// The group of the process in one hierarchy, from the text of /proc/self/cgroup; empty when it has
+/// none.
+constexpr std::string_view group_path(std::string_view self_cgroup, bool version_2) noexcept {
+  while (!self_cgroup.empty()) {
+    std::string_view line = take_field(self_cgroup, '\n');
+    const std::string_view id = take_field(line, ':');
+    const std::string_view controllers = take_field(line, ':');
+    if (version_2 ? id == "0" && controllers.empty() : list_has(controllers, "cpu")) {
+      return line;
+    }
+  }
+  return {};
+}
+
+/// Processors that the control groups of a process allow, rounded up, from the texts of its cgroup
+/// and mountinfo files; 0 when they set no limit. read_file as for directory_quota.
+template <class ReadFile>
+unsigned cgroup_quota(std::string_view self_cgroup, std::string_view mountinfo,
+                      ReadFile&& read_file) noexcept {
+  unsigned limit = 0;
+  while (!mountinfo.empty()) {
+    std::string_view line = take_field(mountinfo, '\n');
+    for (int skipped = 0; skipped < 3; ++skipped) {  // mount id, parent id, device
+      take_field(line, ' ');
+    }
+    const std::string_view root = take_field(line, ' ');
+    const std::string_view mount_point = take_field(line, ' ');
+    const std::size_t options_end = line.find(" - ");
+    if (options_end == std::string_view::npos) {
+      continue;
+    }
+    line.remove_prefix(options_end + 3);
+    const std::string_view type = take_field(line, ' ');
+    take_field(line, ' ');  // source
+    const bool version_2 = type == "cgroup2";
+    if (!version_2 && !(type == "cgroup" && list_has(line, "cpu"))) {
+      continue;
+    }
+    const std::string_view path = group_path(self_cgroup, version_2);
+    if (!path.empty()) {
+      limit = tighter_limit(limit, hierarchy_quota(mount_point, root, path, version_2, read_file));
+    }
+  }
+  return limit;
+}
+
+/// Processors in the affinity mask of the calling thread, at least 1.
+unsigned affinity_processors() noexcept;
+
+/// Processors that the program may use: the affinity mask of the calling thread, or the quota of
+/// its control groups rounded up where that is less; at least 1. Reads files: for the start of a
+/// scheduler.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+
+#if THRUM_OS_BSD
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Those that are switched on; at least 1.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+
+#if THRUM_OS_WINDOWS
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Those of the process's mask, fewer where a job has a hard limit of CPU time; at least 1.
+unsigned available_processors() noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_PROCESSORS_HPP
+
 #if THRUM_OS_POSIX
 // ---- thrum/detail/os/posix/caught_signals.hpp ----
 //
@@ -31501,7 +30366,9 @@ enum class fault_kinds : std::uint8_t {
 void install_fault_observer(fault_observer observer, fault_kinds kinds) noexcept;
 
 /// The registers of what has faulted.
-inline const auto& fault_machine(const fault& what) noexcept { return machine_state(what.context); }
+inline decltype(auto) fault_machine(const fault& what) noexcept {
+  return machine_state(what.context);
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
 
@@ -31516,19 +30383,61 @@ inline const auto& fault_machine(const fault& what) noexcept { return machine_st
 #ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 #define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
+
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
+// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
+
+/// Without effect, as the next one.
+inline constinit base::hint<bool> wants_source_lines{true};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+struct line_tool {
+  std::string path;
+};
+
+/// Without a path: there is none.
+inline line_tool find_line_tool() { return {}; }
+
+inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
+                                              const std::vector<std::uintptr_t>& places,
+                                              std::int64_t, bool&) {
+  return std::vector<std::string>(places.size());
+}
+
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
 
 #if THRUM_OS_POSIX
 
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/elf/code_image.hpp ----
+// ---- thrum/detail/os/posix/code_image.hpp ----
 //
 // A file of code, as far as reports read it: an ELF file.
 //
 // dladdr knows only the names that a program exports, which for most programs is none. The names of
 // all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
+#ifndef THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
 
 #if THRUM_OS_ELF
 
@@ -31717,13 +30626,38 @@ class code_image {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
 
-// ---- thrum/detail/os/linux/loaded_code.hpp ----
+#if THRUM_OS_MACOS
+
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// On macOS reports read no file: dladdr reads the whole symbol table of an image, those names as well
+// that it does not export.
+
+class code_image {
+ public:
+  explicit code_image(const char*) noexcept {}
+
+  /// Empty: the loader would have known it.
+  static std::string_view function_at(std::uintptr_t) noexcept { return {}; }
+  /// Lines stand in a file of their own, which only the system's tools read.
+  static bool has_lines() noexcept { return false; }
+  static std::uintptr_t first_address() noexcept { return 0; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
+
+// ---- thrum/detail/os/posix/loaded_code.hpp ----
 //
-// Which file of code holds an address, and where that file is, on Linux.
-#ifndef THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
+// Which file of code holds an address, and where that file is.
+#ifndef THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
 
 #if THRUM_OS_LINUX
 
@@ -31779,60 +30713,31 @@ inline std::string readable_path(const char* name) {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_LOADED_CODE_HPP
 
-#if THRUM_OS_ANDROID
-// ---- thrum/detail/os/posix/no_source_lines.hpp ----
-//
-// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
-// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#if THRUM_OS_BSD
 
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-
-#include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
+
+#include <dlfcn.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Without effect, as the next one.
-inline constinit base::hint<bool> wants_source_lines{true};
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+// The loaders of these systems know a file by an absolute path.
 
-struct line_tool {
-  std::string path;
-};
-
-/// Without a path: there is none.
-inline line_tool find_line_tool() { return {}; }
-
-inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
-                                              const std::vector<std::uintptr_t>& places,
-                                              std::int64_t, bool&) {
-  return std::vector<std::string>(places.size());
+/// What dladdr says. No malloc.
+THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
+  info = {};
+  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
 }
 
-/// There is none.
-inline bool is_foreign_source(std::string_view) noexcept { return true; }
-
-/// Knows no names and no lines.
-class bare_places {
- public:
-  void add(const void*) noexcept {}
-  void ask() noexcept {}
-  std::string_view function_at(const void*) const noexcept { return {}; }
-  std::string_view line_of(const void*) const noexcept { return {}; }
-};
+inline std::string readable_path(const char* name) { return name; }
 
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
 
-#else
+#if !THRUM_OS_BSD && !THRUM_OS_ANDROID
 // ---- thrum/detail/os/linux/source_lines.hpp ----
 //
 // Which lines of the source lie at code addresses, on Linux: asked of the system's own tool.
@@ -31924,393 +30829,8 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 #endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
 #endif
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/bsd/loaded_code.hpp ----
-//
-// Which file of code holds an address, and where that file is: the loaders of these systems know it
-// by an absolute path.
-#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-#if THRUM_OS_BSD
-
-#include <string>
-
-#include <dlfcn.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What dladdr says. No malloc.
-THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
-  info = {};
-  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
-}
-
-inline std::string readable_path(const char* name) { return name; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-// ---- thrum/detail/os/darwin/code_image.hpp ----
-//
-// A file of code, as far as reports read it, on macOS: not at all. dladdr reads the whole symbol table
-// of an image, those names as well that it does not export.
-#ifndef THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
-
-#if THRUM_OS_MACOS
 
 #include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-class code_image {
- public:
-  explicit code_image(const char*) noexcept {}
-
-  /// Empty: the loader would have known it.
-  static std::string_view function_at(std::uintptr_t) noexcept { return {}; }
-  /// Lines stand in a file of their own, which only the system's tools read.
-  static bool has_lines() noexcept { return false; }
-  static std::uintptr_t first_address() noexcept { return 0; }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_CODE_IMAGE_HPP
-
-// ---- thrum/detail/os/posix/no_source_lines.hpp ----
-//
-// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
-// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Without effect, as the next one.
-inline constinit base::hint<bool> wants_source_lines{true};
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-struct line_tool {
-  std::string path;
-};
-
-/// Without a path: there is none.
-inline line_tool find_line_tool() { return {}; }
-
-inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
-                                              const std::vector<std::uintptr_t>& places,
-                                              std::int64_t, bool&) {
-  return std::vector<std::string>(places.size());
-}
-
-/// There is none.
-inline bool is_foreign_source(std::string_view) noexcept { return true; }
-
-/// Knows no names and no lines.
-class bare_places {
- public:
-  void add(const void*) noexcept {}
-  void ask() noexcept {}
-  std::string_view function_at(const void*) const noexcept { return {}; }
-  std::string_view line_of(const void*) const noexcept { return {}; }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/bsd/loaded_code.hpp ----
-//
-// Which file of code holds an address, and where that file is: the loaders of these systems know it
-// by an absolute path.
-#ifndef THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-#define THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-#if THRUM_OS_BSD
-
-#include <string>
-
-#include <dlfcn.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// What dladdr says. No malloc.
-THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
-  info = {};
-  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
-}
-
-inline std::string readable_path(const char* name) { return name; }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_LOADED_CODE_HPP
-
-// ---- thrum/detail/os/elf/code_image.hpp ----
-//
-// A file of code, as far as reports read it: an ELF file.
-//
-// dladdr knows only the names that a program exports, which for most programs is none. The names of
-// all functions stand in the file's symbol table, unless it was stripped.
-#ifndef THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-#define THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-
-#if THRUM_OS_ELF
-
-// ---- thrum/detail/os/posix/large_file.hpp ----
-//
-// Files of any size, whatever size the program around us has chosen.
-//
-// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
-// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
-// macro, set or not before its first include, and must not decide what a header's inline function
-// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
-// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
-#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
-#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
-
-#if THRUM_OS_POSIX
-
-#include <cstddef>
-#include <cstdint>
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
-
-#if defined(__USE_LARGEFILE64)
-using offset = ::off64_t;
-using status = struct ::stat64;
-using entry = struct ::dirent64;
-inline constexpr int open_flag = O_LARGEFILE;
-inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
-  return ::pread64(fd, to, n, at);
-}
-inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
-  return ::pwrite64(fd, from, n, at);
-}
-inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
-inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
-inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
-inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
-inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
-  return ::fstatat64(fd, name, &about, flags);
-}
-inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
-#else
-using offset = ::off_t;
-using status = struct ::stat;
-using entry = struct ::dirent;
-inline constexpr int open_flag = 0;
-inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
-  return ::pread(fd, to, n, at);
-}
-inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
-  return ::pwrite(fd, from, n, at);
-}
-inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
-inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
-inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
-inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
-inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
-  return ::fstatat(fd, name, &about, flags);
-}
-inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
-#endif
-
-static_assert(sizeof(offset) == sizeof(std::int64_t));
-
-}}}}  // namespace thrum::THRUM_ABI::os::large_file
-
-#endif  // THRUM_OS_POSIX
-#endif
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code, for reading.
-class code_image {
- public:
-  explicit code_image(const char* path) noexcept {
-    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-      return;
-    }
-    large_file::status about{};
-    if (large_file::fstat(fd, about) == 0 &&
-        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
-      size_ = static_cast<std::size_t>(about.st_size);
-      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
-    }
-    ::close(fd);
-  }
-  ~code_image() {
-    if (bytes_ != nullptr) {
-      ::munmap(const_cast<char*>(bytes_), size_);
-    }
-  }
-  code_image(const code_image&) = delete;
-  code_image& operator=(const code_image&) = delete;
-
-  /// The function that holds an address, as the file has it; empty if unknown.
-  std::string_view function_at(std::uintptr_t address) const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return {};
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
-      const ElfW(Shdr)& symbols = sections[i];
-      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
-        continue;
-      }
-      const ElfW(Shdr)& names = sections[symbols.sh_link];
-      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
-      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
-      const char* const text = at<char>(names.sh_offset, names.sh_size);
-      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
-        const ElfW(Sym)& symbol = table[s];
-        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
-            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
-          return text + symbol.st_name;
-        }
-      }
-    }
-    return {};
-  }
-
-  /// Whether the compiler has written down lines.
-  bool has_lines() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
-      return false;
-    }
-    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
-    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
-      return false;
-    }
-    const ElfW(Shdr)& names = sections[header->e_shstrndx];
-    constexpr std::string_view wanted(".debug_line\0", 12);
-    for (std::size_t i = 0; i < header->e_shnum; ++i) {
-      const char* const name = sections[i].sh_name < names.sh_size
-                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
-                                   : nullptr;
-      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
-  std::uintptr_t first_address() const noexcept {
-    const auto* const header = at<ElfW(Ehdr)>(0, 1);
-    const auto* const parts =
-        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
-    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
-      if (parts[i].p_type == PT_LOAD) {  // they are in order
-        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
-      }
-    }
-    return 0;
-  }
-
- private:
-  template <class T>
-  const T* at(std::size_t offset, std::size_t n) const noexcept {
-    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
-    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
-  }
-
-  const char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_CODE_IMAGE_HPP
-
-// ---- thrum/detail/os/posix/no_source_lines.hpp ----
-//
-// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
-// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
-#ifndef THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-#define THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#if THRUM_OS_BSD || THRUM_OS_ANDROID
-
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Without effect, as the next one.
-inline constinit base::hint<bool> wants_source_lines{true};
-inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
-
-struct line_tool {
-  std::string path;
-};
-
-/// Without a path: there is none.
-inline line_tool find_line_tool() { return {}; }
-
-inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
-                                              const std::vector<std::uintptr_t>& places,
-                                              std::int64_t, bool&) {
-  return std::vector<std::string>(places.size());
-}
-
-/// There is none.
-inline bool is_foreign_source(std::string_view) noexcept { return true; }
-
-/// Knows no names and no lines.
-class bare_places {
- public:
-  void add(const void*) noexcept {}
-  void ask() noexcept {}
-  std::string_view function_at(const void*) const noexcept { return {}; }
-  std::string_view line_of(const void*) const noexcept { return {}; }
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
-#endif  // THRUM_DETAIL_OS_POSIX_NO_SOURCE_LINES_HPP
-
-#endif
 
 #include <string>
 #include <string_view>
@@ -32394,10 +30914,7 @@ void append_file(Message& text, const void* address) noexcept {
 #endif  // THRUM_OS_POSIX
 #endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
 
-#endif
-
-#if THRUM_OS_LINUX
-// ---- thrum/detail/os/elf/unwind_table.hpp ----
+// ---- thrum/detail/os/posix/unwind_table.hpp ----
 //
 // What the compiler has written down about each place in the code: how its caller's registers are
 // found. Tables of call-frame information, as ELF files carry them for exceptions.
@@ -32409,10 +30926,8 @@ void append_file(Message& text, const void* address) noexcept {
 // is no such call it knows the files that the process began with.
 //
 // Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-#if THRUM_OS_ELF
+#ifndef THRUM_DETAIL_OS_POSIX_UNWIND_TABLE_HPP
+#define THRUM_DETAIL_OS_POSIX_UNWIND_TABLE_HPP
 
 // ---- thrum/detail/os/unwind_entry.hpp ----
 //
@@ -32499,6 +31014,8 @@ struct unwind_entry {
 #include <cstddef>
 #include <cstdint>
 
+#if THRUM_OS_ELF
+
 #include <link.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
@@ -32535,9 +31052,57 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 }}}  // namespace thrum::THRUM_ABI::os
 
 #endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
 
-#if !THRUM_OS_ANDROID
+#if THRUM_OS_MACOS
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// How the caller of a function is found on macOS: by the chain of frame pointers.
+//
+// The tables of exceptions are in a compact form of Apple's there, which says nothing of prologues
+// and epilogues, and which only the unwinder reads. But all code of the system keeps a frame pointer:
+// on arm64 the convention wants it, on x86-64 compilers do it by default. So one rule, written as
+// call-frame information, holds for all functions: the caller's frame pointer and the return address
+// lie where the frame pointer points. If a function was interrupted before it made its frame, or
+// after it gave it up, its caller is left out.
+//
+// The loader reports each image that it adds, so all addresses of code are known. Images that are
+// taken away again stay known.
+//
+// Source: the rules for frame pointers in Apple's guide to writing code for its processors; the DWARF
+// 5 standard, 6.4.
+
+/// The images of the process, as far as there is room. Handlers read it without a lock.
+struct code_images {
+  static constexpr std::size_t capacity = 1024;
+  code_file files[capacity];
+  base::one_writer<std::size_t> size{0};
+  base::hint<bool> begun{false};
+
+  bool find(std::uintptr_t address, code_file& found) const noexcept;
+  /// The loader calls it, one at a time.
+  void add(std::uintptr_t low, std::uintptr_t high) noexcept;
+};
+
+inline constinit code_images known_code_images;
+
+/// Before the first walk, outside of handlers. Takes the lock of the loader.
+void prepare_walks() noexcept;
+
+/// The image that holds an address; false if none is known to. For handlers, too.
+bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
+
+/// The rule, which is the same for all functions.
+bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_POSIX_UNWIND_TABLE_HPP
+
+#endif
+
+#if THRUM_OS_LINUX && !THRUM_OS_ANDROID
 // ---- thrum/detail/os/linux/bare_places.hpp ----
 //
 // Names and lines of code addresses in the handler of a fault, on Linux: without malloc, whose lock the thread may
@@ -32623,345 +31188,7 @@ class bare_places {
 #endif  // THRUM_DETAIL_OS_LINUX_BARE_PLACES_HPP
 
 #endif
-// ---- thrum/detail/os/linux/processors.hpp ----
-//
-// How many processors the program may use on Linux: the affinity mask, then the quota of its
-// control groups, which cgroup.hpp reads.
-#ifndef THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-
-#if THRUM_OS_LINUX
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Processors in the affinity mask of the calling thread, at least 1.
-unsigned affinity_processors() noexcept;
-
-/// Processors that the program may use: the affinity mask of the calling thread, or the quota of
-/// its control groups rounded up where that is less; at least 1. Reads files: for the start of a
-/// scheduler.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP
-
-#elif THRUM_OS_MACOS
-// ---- thrum/detail/os/bsd/processors.hpp ----
-//
-// How many processors there are, on macOS and FreeBSD.
-#ifndef THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
-
-#if THRUM_OS_BSD
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Those that are switched on; at least 1.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
-
-// ---- thrum/detail/os/darwin/unwind_table.hpp ----
-//
-// How the caller of a function is found on macOS: by the chain of frame pointers.
-//
-// The tables of exceptions are in a compact form of Apple's there, which says nothing of prologues
-// and epilogues, and which only the unwinder reads. But all code of the system keeps a frame pointer:
-// on arm64 the convention wants it, on x86-64 compilers do it by default. So one rule, written as
-// call-frame information, holds for all functions: the caller's frame pointer and the return address
-// lie where the frame pointer points. If a function was interrupted before it made its frame, or
-// after it gave it up, its caller is left out.
-//
-// The loader reports each image that it adds, so all addresses of code are known. Images that are
-// taken away again stay known.
-//
-// Source: the rules for frame pointers in Apple's guide to writing code for its processors; the DWARF
-// 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
-
-#if THRUM_OS_MACOS
-
-// ---- thrum/detail/os/unwind_entry.hpp ----
-//
-// Call-frame information as all systems that have it write it down, and its reader: how the registers
-// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
-//
-// Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code in memory.
-struct code_file {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
-};
-
-/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
-class byte_reader {
- public:
-  constexpr byte_reader() noexcept = default;
-  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
-
-  std::uintptr_t at() const noexcept { return at_; }
-  std::uintptr_t end() const noexcept { return end_; }
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return failed_ || at_ >= end_; }
-
-  template <class T>
-  T read() noexcept {
-    T value{};
-    if (end_ < at_ || end_ - at_ < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  void skip(std::uint64_t bytes) noexcept;
-
-  std::uint64_t unsigned_number() noexcept;
-
-  std::int64_t signed_number() noexcept;
-
-  /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
-
- private:
-  std::uintptr_t at_ = 0;
-  std::uintptr_t end_ = 0;
-  bool failed_ = false;
-};
-
-/// What is written down about one function.
-struct unwind_entry {
-  byte_reader common;  // instructions that it shares with others
-  byte_reader own;     // its own, behind those
-  std::uintptr_t begin = 0;
-  std::uint64_t code_unit = 1;
-  std::int64_t data_unit = 1;
-  std::uint64_t return_column = 0;
-  std::uint8_t pointer_form = 0;
-  bool has_details = false;
-  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
-
-  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
-  /// the entry is not moved.
-  static constexpr std::size_t room_bytes = 160;
-  std::uint8_t room[room_bytes];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The images of the process, as far as there is room. Handlers read it without a lock.
-struct code_images {
-  static constexpr std::size_t capacity = 1024;
-  code_file files[capacity];
-  base::one_writer<std::size_t> size{0};
-  base::hint<bool> begun{false};
-
-  bool find(std::uintptr_t address, code_file& found) const noexcept;
-  /// The loader calls it, one at a time.
-  void add(std::uintptr_t low, std::uintptr_t high) noexcept;
-};
-
-inline constinit code_images known_code_images;
-
-/// Before the first walk, outside of handlers. Takes the lock of the loader.
-void prepare_walks() noexcept;
-
-/// The image that holds an address; false if none is known to. For handlers, too.
-bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
-
-/// The rule, which is the same for all functions.
-bool find_unwind_entry(std::uintptr_t address, const code_file& file, unwind_entry& entry) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_MACOS
-#endif  // THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP
-
-#elif THRUM_OS_FREEBSD
-// ---- thrum/detail/os/bsd/processors.hpp ----
-//
-// How many processors there are, on macOS and FreeBSD.
-#ifndef THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
-
-#if THRUM_OS_BSD
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Those that are switched on; at least 1.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_BSD
-#endif  // THRUM_DETAIL_OS_BSD_PROCESSORS_HPP
-
-// ---- thrum/detail/os/elf/unwind_table.hpp ----
-//
-// What the compiler has written down about each place in the code: how its caller's registers are
-// found. Tables of call-frame information, as ELF files carry them for exceptions.
-//
-// The unwinder of exceptions reads the same tables, but it may not be called where a thread has
-// been interrupted or stands still: it takes locks that may be held there, and it believes what it
-// reads from the stack. So here is a reader that takes no lock, calls nothing but
-// _dl_find_object, which is made for handlers, and does not leave the file that holds the code. Where there
-// is no such call it knows the files that the process began with.
-//
-// Sources: the DWARF 5 standard, 6.4; the Linux Standard Base, Exception Frames.
-#ifndef THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-#define THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-#if THRUM_OS_ELF
-
-// ---- thrum/detail/os/unwind_entry.hpp ----
-//
-// Call-frame information as all systems that have it write it down, and its reader: how the registers
-// of a caller are found. Where it stands is the system's: unwind_table.hpp of its folder.
-//
-// Source: the DWARF 5 standard, 6.4.
-#ifndef THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-#define THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// A file of code in memory.
-struct code_file {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-  std::uintptr_t index = 0;  // of its call-frame information, sorted by address; 0: none
-};
-
-/// Reads bytes between two addresses; what lies outside is read as zero, and noted.
-class byte_reader {
- public:
-  constexpr byte_reader() noexcept = default;
-  byte_reader(std::uintptr_t at, std::uintptr_t end) noexcept : at_(at), end_(end) {}
-
-  std::uintptr_t at() const noexcept { return at_; }
-  std::uintptr_t end() const noexcept { return end_; }
-  bool failed() const noexcept { return failed_; }
-  bool at_end() const noexcept { return failed_ || at_ >= end_; }
-
-  template <class T>
-  T read() noexcept {
-    T value{};
-    if (end_ < at_ || end_ - at_ < sizeof(T)) {
-      failed_ = true;
-      return value;
-    }
-    std::memcpy(&value, reinterpret_cast<const void*>(at_), sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
-  void skip(std::uint64_t bytes) noexcept;
-
-  std::uint64_t unsigned_number() noexcept;
-
-  std::int64_t signed_number() noexcept;
-
-  /// A pointer in one of the forms that the low seven bits of `form` name.
-  std::uintptr_t pointer(std::uint8_t form, bool is_length = false) noexcept;
-
- private:
-  std::uintptr_t at_ = 0;
-  std::uintptr_t end_ = 0;
-  bool failed_ = false;
-};
-
-/// What is written down about one function.
-struct unwind_entry {
-  byte_reader common;  // instructions that it shares with others
-  byte_reader own;     // its own, behind those
-  std::uintptr_t begin = 0;
-  std::uint64_t code_unit = 1;
-  std::int64_t data_unit = 1;
-  std::uint64_t return_column = 0;
-  std::uint8_t pointer_form = 0;
-  bool has_details = false;
-  bool is_signal = false;  // where the handler of a signal returns to: its caller was interrupted
-
-  /// Room for `own` where a system has other tables, which are translated into these instructions. Then
-  /// the entry is not moved.
-  static constexpr std::size_t room_bytes = 160;
-  std::uint8_t room[room_bytes];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_DETAIL_OS_UNWIND_ENTRY_HPP
-
-#include <cstddef>
-#include <cstdint>
-
-#include <link.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The files that the process began with, as far as there is room; they stay. For C libraries that
-/// cannot be asked in a handler: with those, what is loaded later is not walked through.
-struct first_code_files {
-  static constexpr std::size_t capacity = 128;
-  code_file files[capacity];
-  base::one_writer<std::size_t> size{0};
-  base::hint<bool> begun{false};
-
-  /// Once, early. Takes the lock of the loader.
-  void remember() noexcept;
-
-  bool find(std::uintptr_t address, code_file& found) const noexcept;
-
- private:
-  void add(const ::dl_phdr_info& info) noexcept;
-};
-
-inline constinit first_code_files code_files_at_start;
-
-/// Before the first walk, outside of handlers.
-THRUM_OUT_OF_LINE void prepare_walks() noexcept;
-
-/// The file that holds an address; false if none is known to. For handlers, too.
-THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept;
-
-/// What is written down about the function that holds an address; false if nothing is.
-THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file& file,
-                                         unwind_entry& entry) noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_ELF
-#endif  // THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP
-
-#elif THRUM_OS_WINDOWS
+#if THRUM_OS_WINDOWS
 // ---- thrum/detail/os/windows/caught_signals.hpp ----
 //
 // Signals that are caught to be looked at later.
@@ -33121,24 +31348,6 @@ const ::_CONTEXT& fault_machine(const fault& what) noexcept;
 
 #endif  // THRUM_OS_WINDOWS
 #endif  // THRUM_DETAIL_OS_WINDOWS_FAULT_HPP
-
-// ---- thrum/detail/os/windows/processors.hpp ----
-//
-// How many processors this process may use.
-#ifndef THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
-#define THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
-
-#if THRUM_OS_WINDOWS
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Those of the process's mask, fewer where a job has a hard limit of CPU time; at least 1.
-unsigned available_processors() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP
 
 // ---- thrum/detail/os/windows/symbol.hpp ----
 //
@@ -41299,6 +39508,70 @@ class ticker {
 #undef warn
 
 //
+// ---- thrum/carried_value.hpp ----
+//
+// carried_value: a value of the thread, a thread_local of a library for example, that goes with a goroutine.
+//
+// A goroutine that carries values is one that switches look at: see sched/run/latency.hpp. So switches between
+// others cost no instruction more.
+#ifndef THRUM_CARRIED_VALUE_HPP
+#define THRUM_CARRIED_VALUE_HPP
+
+#include <type_traits>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI {
+
+namespace go_detail {
+
+/// The calling goroutine carries this value from now on, and its thread has it. On a foreign thread only the
+/// latter. Returns the goroutine.
+sched::goroutine* begin_carrying(sched::carried& value) noexcept;
+/// Called by the goroutine that began.
+void end_carrying(sched::goroutine* g, sched::carried& value) noexcept;
+
+}  // namespace go_detail
+
+/// While it exists, the calling goroutine has a value of its own of something that each thread has one of, a
+/// thread_local of a library or the locale, on whatever thread it runs. Other goroutines on these threads
+/// see the threads' own value.
+///
+/// `exchange(value)` exchanges `value` with the calling thread's: [](int& v) noexcept { std::swap(v, x); }
+/// for a thread_local x, [](locale_t& v) noexcept { v = uselocale(v); } for the locale. It is called whenever
+/// the goroutine leaves a thread or comes to one, inside the scheduler: it must not wait, lock or allocate.
+///
+/// Keep it in a variable of the goroutine's own function, which destroys several in reverse order. A
+/// goroutine that this one starts carries nothing. On a foreign thread the thread has the value for as long.
+///
+/// When not to use: for state of your own, where goroutine_local does; for a library that keeps addresses,
+/// where thread_lock does.
+template <class T>
+class carried_value : sched::carried {
+ public:
+  /// The goroutine has `initial` from now on.
+  explicit carried_value(void (*exchange)(T& value) noexcept, T initial = T())
+      : exchange_(exchange), other_(std::move(initial)) {
+    this->exchange_now = [](sched::carried& self) noexcept {
+      auto& own = static_cast<carried_value&>(self);
+      own.exchange_(own.other_);
+    };
+    g_ = go_detail::begin_carrying(*this);
+  }
+  /// The thread has its own value again.
+  ~carried_value() { go_detail::end_carrying(g_, *this); }
+  carried_value(const carried_value&) = delete;
+  carried_value& operator=(const carried_value&) = delete;
+
+ private:
+  void (*const exchange_)(T& value) noexcept;
+  T other_;  // the thread's while the goroutine runs, the goroutine's while it does not
+  sched::goroutine* g_ = nullptr;
+};
+
+}}  // namespace thrum::THRUM_ABI
+
+#endif
+
 // ---- thrum/generator.hpp ----
 //
 // generator: the values that a function yields, one at a time, for a loop over them.
@@ -42792,9 +41065,10 @@ class literal {
 };
 
 /// Begins to record, and keeps the last `bytes` of events. stop() writes them to `path`; an empty path keeps them
-/// for snapshot() only. Before a report of a panic or a deadlock ends the program, the events go to `path`, too. Memory is taken at the first start, and stays. usage_error if the recorder is on, or the program
-/// is compiled without THRUM_TRACE=1; std::system_error if there is no memory or the file cannot be written. One
-/// thread at a time starts, stops or writes.
+/// for snapshot() only. Before a panic, a deadlock or the crash of a goroutine ends the program, the events go to
+/// `path`, too. Memory is taken at the first start, and stays. usage_error if the recorder is on, or the program is
+/// compiled without THRUM_TRACE=1; std::system_error if there is no memory or the file cannot be written. One thread
+/// at a time starts, stops or writes.
 void start(std::string path = {}, std::size_t bytes = std::size_t{16} << 20);
 
 /// Ends the record and writes the file. Does nothing if the recorder is off. std::system_error if the file cannot
@@ -42824,6 +41098,33 @@ class region {
  private:
   [[maybe_unused]] literal name_;
 };
+
+/// A goroutine enters or leaves a thread: what the hook of on_switch() gets.
+struct switch_step {
+  /// What the goroutine does.
+  enum class kind : std::uint8_t {
+    enters,  ///< runs on the calling thread from now on
+    leaves,  ///< waits, or lets others run
+    ends,    ///< leaves for good
+  };
+  kind what;                ///< enters, leaves or ends
+  std::uint64_t goroutine;  ///< its number in its runtime
+  std::string_view name;    ///< empty: it has none
+  std::string_view labels;  ///< as "path=/, user=7"; empty: it has none
+  void*& own;  ///< a word that the hook may write; null when the goroutine first enters
+};
+
+/// A function that on_switch() takes. The views end with the call.
+using switch_hook = void (*)(const switch_step& step) noexcept;
+
+/// Makes every runtime call `hook` when a goroutine enters or leaves a thread: on that thread, each `enters`
+/// followed by one `leaves` or `ends`. A goroutine that is in a blocking call stays on its thread. Null: no hook.
+/// usage_error if there is a runtime, or the program is compiled without THRUM_TRACE=1.
+///
+/// The hook runs inside the scheduler, on the stack of a goroutine. So it must not throw, call the library, wait
+/// for a goroutine or use much stack. It may allocate and take locks that are held for a moment: with a hook, goroutines are
+/// not interrupted, as with preemption::cooperative. A process that ends by exit() calls it no more.
+void on_switch(switch_hook hook);
 
 }}}  // namespace thrum::THRUM_ABI::trace
 
@@ -42877,18 +41178,36 @@ class region {
 #ifndef THRUM_TESTING_FAKE_NET_HPP
 #define THRUM_TESTING_FAKE_NET_HPP
 
-// ---- thrum/detail/testing/fake_link.hpp ----
+// ---- thrum/detail/testing/fake_world.hpp ----
 //
-// How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
-#ifndef THRUM_DETAIL_TESTING_FAKE_LINK_HPP
-#define THRUM_DETAIL_TESTING_FAKE_LINK_HPP
+// What a fake_net is made of: hosts, the links between them, and the listeners.
+//
+// No goroutine moves packets. The sender decides at once, by the link and by chance, when a packet
+// arrives. The receiver finds that moment with the packet and waits for it. So time passes only while
+// a goroutine waits, and if none waits, nothing is left to do.
+//
+// All state is under one lock, which no goroutine holds while it waits for time.
+#ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
+#define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace testing {
+
+// How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
 
 /// How packets travel from one host to another. Shares are from 0 to 1.
 struct fake_link {
@@ -42922,7 +41241,241 @@ struct fake_net_stats {
 
 }}}  // namespace thrum::THRUM_ABI::testing
 
-#endif
+namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
+
+using host_number = std::uint32_t;
+
+/// Where Unix sockets live: links say nothing of it.
+inline constexpr host_number unix_host = UINT32_MAX;
+
+inline time_point fake_now() noexcept {
+  return time_point(std::chrono::nanoseconds(sched::traits::now()));
+}
+
+/// Not later than time_point::max().
+inline time_point later_by(time_point moment, std::chrono::nanoseconds time) noexcept {
+  return time >= time_point::max() - moment ? time_point::max() : moment + time;
+}
+
+/// Waits for a notification until that moment. False: the stop of the caller's call has come.
+inline bool fake_wait(condition_variable& changed, std::unique_lock<mutex>& lock,
+                      time_point until) {
+  const sched::io_deadline deadline(time_detail::deadline_at(until));
+  bool has_waited = false;
+  changed.wait(lock, deadline, [&] { return std::exchange(has_waited, true); });
+  return !deadline.is_stopped();
+}
+
+struct fake_host {
+  std::string name;
+  net::endpoint v4;  // with port 0; none: it has none
+  net::endpoint v6;
+  std::uint16_t next_port = first_port;
+
+  static constexpr std::uint16_t first_port = 49152;
+};
+
+/// The link from one host to another, in this direction.
+struct fake_path {
+  testing::fake_link how;
+  time_point free_at{};  // when the last packet has left
+  bool is_cut = false;
+};
+
+class fake_connection;
+class fake_listener;
+class fake_datagrams;
+
+/// A datagram that has not arrived.
+struct fake_packet {
+  host_number from_host;
+  host_number to_host;
+  net::endpoint from;
+  net::endpoint to;
+  std::vector<std::byte> bytes;
+};
+
+class fake_world final : public net_detail::network,
+                         public std::enable_shared_from_this<fake_world> {
+ public:
+  fake_world(const testing::fake_net_options& options, std::uint64_t seed)
+      : how(options), random_(seed) {
+    fake_host own;
+    own.name = "localhost";
+    own.v4 = *net::endpoint::parse("192.0.2.1", 0);
+    own.v6 = *net::endpoint::parse("2001:db8::1", 0);
+    hosts.push_back(own);
+  }
+  ~fake_world() = default;
+
+  base::owner<net_detail::other_dial> dial(const net::endpoint& where,
+                                           const net::endpoint& local) override;
+  base::owner<net_detail::other_listener> listen(const net::endpoint& where, int backlog,
+                                                 os::io_result& result) override;
+  base::owner<net_detail::other_datagrams> datagrams(const net::endpoint& where, bool connected,
+                                                     os::io_result& result) override;
+  std::vector<net::endpoint> look_up(std::string_view host, std::optional<std::uint16_t> port,
+                                     std::string_view service, std::error_code& error) override;
+  /// The host that the caller is on.
+  host_number& here() { return *place_; }
+
+  // ---- the rest with the lock held ----
+
+  /// The host of that name or address.
+  std::optional<host_number> find_host(std::string_view name) {
+    for (host_number i = 0; i != hosts.size(); ++i) {
+      if (hosts[i].name == name) {
+        return i;
+      }
+    }
+    const std::optional<net::endpoint> address = net::endpoint::parse(name, 0);
+    return address ? std::optional(host_of(*address)) : std::nullopt;
+  }
+
+  /// The host on which a socket with that address lives; made, if there is none.
+  host_number host_of(const net::endpoint& where) {
+    if (where.family() == net::address_family::local) {
+      return unix_host;
+    }
+    if (where.family() == net::address_family::none || where.is_any() || where.is_loopback()) {
+      return *place_;
+    }
+    const net::endpoint plain = where.unmapped().with_port(0);
+    for (host_number i = 0; i != hosts.size(); ++i) {
+      if (plain == hosts[i].v4 || plain == hosts[i].v6) {
+        return i;
+      }
+    }
+    fake_host fresh;
+    fresh.name = plain.address();
+    (plain.family() == net::address_family::v4 ? fresh.v4 : fresh.v6) = plain;
+    hosts.push_back(fresh);
+    return static_cast<host_number>(hosts.size() - 1);
+  }
+
+  /// The address that a host has for its peer `to`, without port.
+  net::endpoint address_for(host_number host, const net::endpoint& to) {
+    if (host == unix_host || to.is_loopback()) {
+      return host == unix_host ? net::endpoint() : to.with_port(0);
+    }
+    const bool wants_v4 = to.unmapped().family() == net::address_family::v4;
+    net::endpoint& own = wants_v4 ? hosts[host].v4 : hosts[host].v6;
+    if (own.family() == net::address_family::none) {  // of a family that it was not given
+      own = wants_v4 ? net::endpoint::v4(0xC612'0000 + host, 0)  // 198.18.0.0/15 is for such use
+                     : *net::endpoint::parse("2001:db8:1::" + std::to_string(host), 0);
+    }
+    return own;
+  }
+
+  /// A port of the host that no socket and no listener has.
+  std::uint16_t free_port(host_number host);
+
+  fake_path& path(host_number from, host_number to) {
+    const auto [at, is_new] = paths.try_emplace({from, to});
+    if (is_new && from != unix_host) {
+      at->second.how = how.link;
+    }
+    return at->second;
+  }
+
+  bool chance(double share) noexcept {
+    return share > 0 && static_cast<double>(random_.next()) < share * 0x1p32;
+  }
+
+  std::chrono::nanoseconds below(std::chrono::nanoseconds most) noexcept {
+    const double share = static_cast<double>(random_.next()) * 0x1p-32;
+    return std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(most.count()) * share));
+  }
+
+  /// When a packet of so many bytes arrives that leaves now; none: it does not.
+  std::optional<time_point> send(fake_path& on, std::size_t bytes) noexcept {
+    ++stats.packets;
+    stats.bytes += bytes;
+    time_point leaves = std::max(fake_now(), on.free_at);
+    if (on.how.bandwidth != 0) {
+      const double seconds = static_cast<double>(bytes) / static_cast<double>(on.how.bandwidth);
+      leaves += std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+      on.free_at = leaves;
+    }
+    if (on.is_cut || chance(on.how.loss)) {
+      ++stats.lost;
+      return std::nullopt;
+    }
+    return leaves + on.how.latency + below(on.how.jitter);
+  }
+
+  /// When a segment of a stream arrives, which is sent again until it does; none: the link is cut.
+  std::optional<time_point> send_reliably(host_number from, host_number to, std::size_t bytes) {
+    fake_path& on = path(from, to);
+    std::chrono::nanoseconds again =
+        std::chrono::milliseconds(200) + on.how.latency + path(to, from).how.latency;
+    std::chrono::nanoseconds late{0};
+    std::optional<time_point> arrives;
+    while (!(arrives = send(on, bytes))) {
+      if (on.is_cut || on.how.loss >= 1) {
+        return std::nullopt;
+      }
+      late += again;
+      again = std::min<std::chrono::nanoseconds>(2 * again, std::chrono::minutes(2));
+    }
+    return *arrives + late;
+  }
+
+  void set_cut(host_number from, host_number to, bool on);
+
+  /// Gives the datagrams that have arrived to the sockets that are there now.
+  void deliver();
+  time_point next_arrival() const noexcept {
+    return under_way.empty() ? time_point::max() : under_way.begin()->first;
+  }
+  void notify_datagrams() noexcept;
+
+  mutex lock;
+  const testing::fake_net_options how;
+  testing::fake_net_stats stats;
+  std::deque<fake_host> hosts;
+  std::map<std::pair<host_number, host_number>, fake_path> paths;
+  std::vector<fake_connection*> connections;
+  std::vector<fake_listener*> listeners;
+  std::vector<fake_datagrams*> sockets;
+  std::multimap<time_point, fake_packet> under_way;  // by the moment of their arrival
+
+ private:
+  base::random random_;
+  goroutine_local<host_number> place_{0};
+};
+
+/// Whether what is meant for `target`, from host `from`, comes to a socket on `host` that was bound to
+/// `bound`.
+inline bool reaches(fake_world& world, host_number from, const net::endpoint& target,
+                    host_number host, const net::endpoint& bound) {
+  if (target.family() == net::address_family::local) {
+    return target == bound;
+  }
+  const host_number there = target.is_loopback() || target.is_any() ? from : world.host_of(target);
+  if (there != host || target.port() != bound.port()) {
+    return false;
+  }
+  if (bound.is_any()) {
+    return bound.family() == net::address_family::v6 ||
+           target.unmapped().family() == net::address_family::v4;
+  }
+  return target.is_any() || bound.unmapped() == target.unmapped();
+}
+
+/// Whether two sockets cannot be bound so on one host.
+inline bool collide(const net::endpoint& one, const net::endpoint& other) {
+  if (one.family() == net::address_family::local) {
+    return one == other;
+  }
+  return one.port() == other.port() &&
+         (one.is_any() || other.is_any() || one.unmapped() == other.unmapped());
+}
+
+}}}  // namespace thrum::THRUM_ABI::testing_detail
+
+#endif  // THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
 #include <cstdint>
 #include <memory>
@@ -43039,18 +41592,300 @@ class fake_net {
 
 #if THRUM_OS_LINUX
 
-// ---- thrum/detail/netpoll/ring_poller.hpp ----
+// ---- thrum/detail/netpoll/io_uring.hpp ----
 //
-// ring_poller: a ring of io_uring as linux_poller calls it.
-#ifndef THRUM_DETAIL_NETPOLL_RING_POLLER_HPP
-#define THRUM_DETAIL_NETPOLL_RING_POLLER_HPP
+// Another poller of Linux: a ring of io_uring, chosen by options::poller in a program that includes
+// <thrum/io_uring.hpp>.
+//
+// Purpose
+//   Operations that complete: the kernel receives into the goroutine's own buffer and reads files
+//   while no thread waits for them, and one call submits what many goroutines have asked for. And
+//   readiness for all else, which has to be asked for each time (asks_each_time in contract.hpp):
+//   what IOCP and AFD on Windows are like, tried on Linux.
+//
+// Submitting
+//   Requests are put into the queue under `submitting_` and are handed over by the next poll, which
+//   enters the kernel anyway; or at once, if some thread sleeps in the poller (`sleeps_`) and would
+//   not see them, or if the caller says so. A thread that hands over returns when the kernel has taken
+//   its request: a call ends at one that the kernel refuses at once, and leaves what stands behind.
+//
+// Reaping
+//   One thread at a time, under `reaping_`, which a poll that waits holds all the time. Other threads
+//   find nothing then: the scheduler lets no M poll beside a thread that sleeps here.
+//
+// Waking
+//   A request that does nothing, which completes at once. `woken_` is the wake: a poll that finds it
+//   before it sleeps does not; the completion only ends the sleep of one that missed it, and only a
+//   poll that waits clears it then. A signal handler that wakes never interrupts a thread in here.
+//
+// Checked by tests/model/linux/io_uring_model.cpp, with each order and each step changed in turn.
+//
+// Requests belong to threads
+//   The kernel completes a request on the thread that has submitted it. If that thread sleeps in a
+//   call, it is interrupted for a moment, and a call that cannot be restarted (epoll_wait of another
+//   library) fails there with EINTR, as after a signal. If it computes, it completes the request in
+//   its next call, or when the clock of its processor ticks (1 to 10 ms); only before Linux 5.19 it
+//   is interrupted then, too. With that interrupt, which goes from one processor to another, an HTTP
+//   request cost half as much again. If the thread has ended, the request may be cancelled instead:
+//   readiness that was asked for is then reported as if it were there, and an operation ends with
+//   os::interrupted. The waiter calls again.
+//
+// Nor does a file end before the requests that name it, and those end on the thread that submitted
+// them, a moment after their cancellation. So the work of a last close() may fall to that thread. It
+// is short, but for a socket with linger(seconds) whose peer does not read: that thread, which may be
+// the one in the poller, then waits in place of the one that closes. (Measured: 1.03 s for a second.)
+//
+// Descriptors of others (arm) stay with an epoll, which is itself watched by the ring: the kernel
+// keeps the file of a request open, so a ring never learns that a program has closed a number.
+//
+// Source: the kernel's io_uring.c and the manual pages of io_uring_setup(2) and io_uring_enter(2).
+#ifndef THRUM_DETAIL_NETPOLL_IO_URING_HPP
+#define THRUM_DETAIL_NETPOLL_IO_URING_HPP
 
 #if THRUM_OS_LINUX
 
+// ---- thrum/detail/netpoll/io_uring_system.hpp ----
+//
+// What the ring of io_uring.hpp asks of Linux: its two queues, mapped, and the call that submits
+// and waits.
+//
+// The structures are the kernel's, written down here: not every C library's headers have them, and
+// those that do may be older than the kernel.
+//
+// A model puts a kernel of its own in its place.
+#ifndef THRUM_DETAIL_NETPOLL_IO_URING_SYSTEM_HPP
+#define THRUM_DETAIL_NETPOLL_IO_URING_SYSTEM_HPP
+
+#if THRUM_OS_LINUX
+
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll { namespace uring {
+
+/// A request to the kernel; 64 bytes for each kind of operation.
+struct submission {
+  std::uint8_t opcode;
+  std::uint8_t flags;
+  std::uint16_t priority;
+  std::int32_t fd;
+  std::uint64_t offset;  // or an address
+  std::uint64_t address;
+  std::uint32_t length;
+  std::uint32_t operation_flags;
+  std::uint64_t user_data;
+  std::uint64_t unused[3];
+};
+static_assert(sizeof(submission) == 64);
+
+/// The kernel's answer to a request.
+struct completion {
+  std::uint64_t user_data;
+  std::int32_t result;
+  std::uint32_t flags;
+};
+static_assert(sizeof(completion) == 16);
+
+enum opcode : std::uint8_t {
+  op_nop = 0,
+  op_poll_add = 6,
+  op_async_cancel = 14,
+  op_read = 22,
+  op_write = 23,
+  op_receive = 27,
+};
+
+/// A place that the kernel and the program share.
+using shared_word = std::atomic<std::uint32_t>;
+static_assert(shared_word::is_always_lock_free && sizeof(shared_word) == sizeof(std::uint32_t));
+
+/// The priority of a receive that waits first.
+inline constexpr std::uint16_t wait_first = 1;
+
+/// The error of enter() if there was no memory for a request. Another call may find some.
+inline constexpr int no_memory_now = -EAGAIN;
+
+/// Both queues, mapped. The kernel takes from the first and puts into the second.
+struct queues {
+  int fd = -1;
+  void* mapped = nullptr;
+  std::size_t mapped_bytes = 0;
+  submission* submissions = nullptr;
+  std::size_t submission_bytes = 0;
+  shared_word* submission_head = nullptr;  // the kernel's
+  shared_word* submission_tail = nullptr;  // ours
+  shared_word* submission_flags = nullptr;
+  std::uint32_t submission_mask = 0;
+  const completion* completions = nullptr;
+  shared_word* completion_head = nullptr;  // ours
+  shared_word* completion_tail = nullptr;  // the kernel's
+  std::uint32_t completion_mask = 0;
+  /// A receive may be told to wait first and then to try (Linux 5.19).
+  bool can_wait_first = false;
+
+  /// 0 or an error below zero; os::not_supported: the kernel has none, or too old a one.
+  int open(std::uint32_t submissions_at_once, std::uint32_t completions_at_once) noexcept;
+  void close() noexcept;
+
+  /// Hands over what stands in the first queue, and waits until something stands in the second one
+  /// if `wait`: delay_ns < 0 for ever. An error below zero, which says only that it came back early.
+  int enter(std::uint32_t to_submit, bool wait, std::int64_t delay_ns) const noexcept;
+
+  /// Something is completed that only enter() brings: there is no room for it, or the thread that
+  /// has asked for it has not been in the kernel since.
+  static constexpr std::uint32_t flags_of_more = 2 | 4;
+};
+
+}}}}  // namespace thrum::THRUM_ABI::netpoll::uring
+
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
-/// Makes a ring, which is not open. Null without memory.
-other_poller* make_ring() noexcept;
+using namespace base::orders;
+
+// The kernel takes part as another thread would.
+template <class Word>
+std::uint32_t from_kernel(const Word& word) noexcept {
+  return word.load(acquire);  // [ur.kernel <] what it has written, or will not read any more
+}
+template <class Word>
+void to_kernel(Word& word, std::uint32_t value) noexcept {
+  word.store(value, release);  // [ur.kernel >] what stands in the places, or was read from them
+}
+
+/// As the kernel reads it: two halves of 16 bits, the lower one first.
+constexpr std::uint32_t poll_mask(unsigned what) noexcept {
+  return std::endian::native == std::endian::big ? what << 16 | what >> 16 : what;
+}
+
+/// What the ring asks of the system. The model has another one.
+struct io_uring_system {
+  template <class T>
+  using atomic = std::atomic<T>;
+  template <class T>
+  using plain = T;  // under a lock
+  using queues = uring::queues;
+  using others = epoll;
+
+  static void yield() noexcept;
+};
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+
+#endif  // THRUM_OS_LINUX
+#endif
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+using namespace base::orders;
+
+/// Held for some lines, or, by the thread that sleeps in the kernel, for long: then no thread waits for it.
+template <class System>
+class ring_lock {
+ public:
+  void lock() noexcept;
+  bool try_lock() noexcept {
+    return !held_.exchange(true, acquire);  // [ur.lock <] acquire: what the last holder did
+  }
+  void unlock() noexcept {
+    held_.store(false, release);  // [ur.lock >] release: what this holder did
+  }
+  /// Sees what all holders did so far.
+  void see() const noexcept {
+    static_cast<void>(held_.load(acquire));  // [ur.lock <] acquire: what the last holder did
+  }
+
+ private:
+  typename System::template atomic<bool> held_{false};
+};
+
+template <class System>
+class basic_io_uring {
+ public:
+  constexpr basic_io_uring() noexcept = default;
+  basic_io_uring(const basic_io_uring&) = delete;
+  basic_io_uring& operator=(const basic_io_uring&) = delete;
+  ~basic_io_uring() { close(); }
+
+  /// os::not_supported: the kernel has none, forbids it or is older than 5.11.
+  THRUM_NOINLINE int open() noexcept;
+  THRUM_NOINLINE void close() noexcept;
+
+  /// Only counts: what may happen to the descriptor is asked for by ask().
+  int add(os::handle fd, std::uint64_t tag) noexcept;
+  THRUM_NOINLINE void remove(os::handle fd, std::uint64_t tag, std::uint32_t asked) noexcept;
+  THRUM_NOINLINE void ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept;
+  THRUM_NOINLINE void start(operation& what) noexcept;
+  THRUM_NOINLINE void cancel(operation& what) noexcept;
+
+  THRUM_NOINLINE int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept;
+  THRUM_NOINLINE int arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept;
+
+  THRUM_NOINLINE void poll(std::int64_t delay_ns, sink& to) noexcept;
+  THRUM_NOINLINE void wake() noexcept;
+
+  std::uint32_t descriptors() const noexcept { return descriptors_.get() + others_.descriptors(); }
+
+ private:
+  template <class T>
+  using atomic = typename System::template atomic<T>;
+  using queues = typename System::queues;
+  using lock = ring_lock<System>;
+
+  // User data: a tag as it is, whose two uppermost bits are 0; one that was asked for as writable;
+  // or the address of an operation.
+  static constexpr std::uint64_t operation_bit = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t writable_bit = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t alarm_tag = 0;
+  static constexpr std::uint64_t others_tag = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t nobodys_tag = std::uint64_t{2} << 32;  // of a cancellation
+
+  static constexpr std::uint32_t submissions_at_once = 256;
+  static constexpr std::uint32_t completions_at_once = 4096;
+  static constexpr std::uint32_t at_once = 128;  // events of one look; from Go
+
+  static std::uint64_t data_of(std::uint64_t tag, events side) noexcept {
+    return side == writable ? tag | writable_bit : tag;
+  }
+  static std::uint64_t data_of(const operation& what) noexcept {
+    return reinterpret_cast<std::uintptr_t>(&what) | operation_bit;
+  }
+
+  /// Puts it into the queue. `now`: hands it and all before it over, even if no thread sleeps.
+  void submit(const uring::submission& what, bool now) noexcept;
+  /// Puts it into the queue, which has room. Returns where the queue ends now.
+  std::uint32_t put_locked(const uring::submission& what) noexcept;
+  /// Hands over what stands before `end`; returns when the kernel has it.
+  void hand_over(std::uint32_t end) noexcept;
+  std::uint32_t waiting_locked() const noexcept;
+  /// Returns how many requests the caller is to hand over. `sleeps`: it sleeps in the kernel from now on.
+  std::uint32_t begin_wait(bool sleeps) noexcept;
+  void end_wait() noexcept;
+  void watch_others() noexcept;
+
+  std::uint32_t reap(uring::completion* to, std::uint32_t most) noexcept;
+  void tell(const uring::completion& of, bool waits, sink& to) noexcept;
+  static std::uint32_t translate(std::int32_t result, events side) noexcept;
+
+  queues queues_;
+  lock submitting_;
+  typename System::template plain<bool> sleeps_ = false;  // under it
+  lock reaping_;
+  atomic<bool> woken_{false};
+  base::hint<bool, atomic<bool>> watches_others_{false};
+  // A goroutine that waits has added its descriptor before it looks.
+  base::shared_figure<std::uint32_t, atomic<std::uint32_t>> descriptors_{0};
+  typename System::others others_;
+};
+
+#if THRUM_SEPARATE
+extern template class basic_io_uring<io_uring_system>;
+#endif
+using io_uring = basic_io_uring<io_uring_system>;
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
@@ -43141,15 +41976,11 @@ inline const bool has_ring = offer_ring();
 //
 // ---- thrum/detail/base/fatal.hpp: bodies ----
 #if defined(THRUM_DETAIL_BASE_FATAL_HPP) && THRUM_BODIES
-// ---- thrum/detail/base/stderr.hpp ----
-//
+
+#include <cstdlib>
+
 // Writing to standard error: all that this floor asks of the system, which stands one floor above; so
 // this chooses, too.
-#ifndef THRUM_DETAIL_BASE_STDERR_HPP
-#define THRUM_DETAIL_BASE_STDERR_HPP
-
-#include <cstddef>
-
 #if THRUM_OS_WINDOWS
 struct _OVERLAPPED;
 extern "C" {  // as the system's header has them, which is too large for this floor
@@ -43163,8 +41994,8 @@ __declspec(dllimport) int __stdcall WriteFile(void* file, const void* bytes, uns
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
 
-/// How many of the bytes were written, from a signal handler as well; below 1 if none can be.
-inline std::ptrdiff_t write_to_standard_error(const char* bytes, std::size_t n) noexcept {
+THRUM_OUT_OF_LINE std::ptrdiff_t write_to_standard_error(const char* bytes,
+                                                         std::size_t n) noexcept {
 #if THRUM_OS_WINDOWS  // the C library's would wait for a thread that is stopped inside of it
   constexpr unsigned long standard_error = 0xFFFF'FFF4;
   constexpr std::size_t most = 1 << 20;
@@ -43177,15 +42008,6 @@ inline std::ptrdiff_t write_to_standard_error(const char* bytes, std::size_t n) 
   return ::write(STDERR_FILENO, bytes, n);
 #endif
 }
-
-}}}  // namespace thrum::THRUM_ABI::base
-
-#endif  // THRUM_DETAIL_BASE_STDERR_HPP
-
-#include <cstddef>
-#include <cstdlib>
-
-namespace thrum { inline namespace THRUM_ABI { namespace base {
 
 THRUM_NOINLINE THRUM_OUT_OF_LINE void write_error(std::string_view text) noexcept {
   while (!text.empty()) {
@@ -43226,8 +42048,513 @@ THRUM_COLD THRUM_OUT_OF_LINE void invariant_failed(std::string_view name,
 }}}  // namespace thrum::THRUM_ABI::base
 #endif
 
-// ---- thrum/detail/os/posix/result.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_RESULT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/windows/machine_aarch64.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP) && THRUM_ARCH_AARCH64_WIN64 && THRUM_BODIES
+// What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
+//
+// No register is free to jump back with, so the call keeps everything in a record of the system's
+// (CONTEXT) on its own stack, and goes back by RtlRestoreContext. The record lies where the stack
+// pointer is while the call runs, and the function's table says so (.seh_context): a walk goes on to
+// the interrupted function. 16 bytes below the old stack pointer are left alone, as the calling
+// convention wants it. The record has no room for what SVE adds to the vector registers: if the
+// processor has that, no thread is interrupted.
+//
+// Compiled and linked only, as arch/aarch64_win64.hpp.
+
+#include <cstddef>
+
+// clang-format off
+// x0 = target
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
+    ".linkonce discard\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
+    ".p2align 4\n"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
+    "sub sp, sp, #0x3a0\n\t" ".seh_context\n\t"
+    ".seh_endprologue\n\t"
+    "stp x1, x2, [sp, #0x10]\n\t"   "stp x3, x4, [sp, #0x20]\n\t"
+    "stp x5, x6, [sp, #0x30]\n\t"   "stp x7, x8, [sp, #0x40]\n\t"
+    "stp x9, x10, [sp, #0x50]\n\t"  "stp x11, x12, [sp, #0x60]\n\t"
+    "stp x13, x14, [sp, #0x70]\n\t" "stp x15, x16, [sp, #0x80]\n\t"
+    "stp x17, x18, [sp, #0x90]\n\t" "stp x19, x20, [sp, #0xa0]\n\t"
+    "stp x21, x22, [sp, #0xb0]\n\t" "stp x23, x24, [sp, #0xc0]\n\t"
+    "stp x25, x26, [sp, #0xd0]\n\t" "stp x27, x28, [sp, #0xe0]\n\t"
+    "stp x29, x30, [sp, #0xf0]\n\t"
+    "mrs x1, nzcv\n\t"
+    "movz w2, #0x0007\n\t" "movk w2, #0x0040, lsl #16\n\t"  // CONTEXT_FULL
+    "stp w2, w1, [sp]\n\t"
+    "ldp x1, x2, [x0]\n\t"
+    "str x2, [sp, #0x08]\n\t"
+    "add x2, sp, #0x3a0\n\t"
+    "stp x2, x1, [sp, #0x100]\n\t"
+    "add x1, sp, #0x110\n\t"
+    "stp q0, q1, [x1]\n\t"         "stp q2, q3, [x1, #32]\n\t"
+    "stp q4, q5, [x1, #64]\n\t"    "stp q6, q7, [x1, #96]\n\t"
+    "stp q8, q9, [x1, #128]\n\t"   "stp q10, q11, [x1, #160]\n\t"
+    "stp q12, q13, [x1, #192]\n\t" "stp q14, q15, [x1, #224]\n\t"
+    "stp q16, q17, [x1, #256]\n\t" "stp q18, q19, [x1, #288]\n\t"
+    "stp q20, q21, [x1, #320]\n\t" "stp q22, q23, [x1, #352]\n\t"
+    "stp q24, q25, [x1, #384]\n\t" "stp q26, q27, [x1, #416]\n\t"
+    "stp q28, q29, [x1, #448]\n\t" "stp q30, q31, [x1, #480]\n\t"
+    "mrs x1, fpcr\n\t" "mrs x2, fpsr\n\t"
+    "str w1, [sp, #0x310]\n\t" "str w2, [sp, #0x314]\n\t"
+    "mov x1, sp\n\t"
+    "bl " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
+    "mov x0, sp\n\t"
+    "bl " THRUM_SYMBOL("thrum_go_back") "\n\t"
+    "brk #1\n\t"
+    ".seh_endproc\n\t"
+    ".text\n\t"
+    ".endif");
+#undef THRUM_INJECTED_CALL
+// clang-format on
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
+
+/// The end of it: the thread goes on where it was interrupted. On whatever thread the code is by now: x18,
+/// which the record has of the old one, is set to the new one's.
+void thrum_go_back(::CONTEXT*) noexcept asm(THRUM_SYMBOL("thrum_go_back"));
+[[gnu::used]] THRUM_NOINLINE inline void thrum_go_back(::CONTEXT* machine) noexcept {
+  machine->X18 = reinterpret_cast<std::uintptr_t>(own_thread_block());
+  ::RtlRestoreContext(machine, nullptr);
+}
+
+static_assert(offsetof(::CONTEXT, X0) == 0x08 && offsetof(::CONTEXT, Fp) == 0xf0);
+static_assert(offsetof(::CONTEXT, Sp) == 0x100 && offsetof(::CONTEXT, Pc) == 0x108);
+static_assert(offsetof(::CONTEXT, V) == 0x110 && offsetof(::CONTEXT, Fpcr) == 0x310);
+static_assert(sizeof(::CONTEXT) == 0x390 && CONTEXT_FULL == 0x40'0007);
+
+/// Where a stopped thread is, and its stack pointer, by the system's record of it.
+inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Pc; }
+inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Sp; }
+
+/// Goes from a function that has nothing on the stack to its caller.
+inline void return_from_leaf(::CONTEXT& machine) noexcept { machine.Pc = machine.Lr; }
+
+/// Whether a step of a walk has come nearer to the end. A function that calls none may have nothing on the
+/// stack, but only the innermost, or one that was interrupted, is such a function.
+inline bool has_left_frame(const ::CONTEXT& machine, std::uintptr_t sp_before) noexcept {
+  return machine.Sp >= sp_before;
+}
+
+/// How long the instruction is by which the system is called.
+inline constexpr std::size_t system_call_bytes = 4;
+
+/// Whether such an instruction, `svc` with any number, ends at `place`.
+inline bool is_behind_system_call(std::uintptr_t place) noexcept {
+  constexpr std::uint32_t without_number = 0xffe0'001f;
+  constexpr std::uint32_t svc = 0xd400'0001;
+  return (reinterpret_cast<const std::uint32_t*>(place)[-1] & without_number) == svc;
+}
+
+/// Whether the registers of vectors are no longer than the record has room for.
+inline constinit bool record_holds_all = false;
+
+/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
+inline std::uintptr_t kept_bytes() noexcept {
+  return record_holds_all ? sizeof(::CONTEXT) + 16 : 0;
+}
+
+/// The thread makes the injected call when it goes on.
+inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) noexcept {
+  target.place = machine.Pc;
+  target.first_register = machine.X0;
+  machine.Pc = reinterpret_cast<std::uintptr_t>(&thrum_injected_call);
+  machine.X0 = reinterpret_cast<std::uintptr_t>(&target);
+}
+
+/// Called by one thread at a time, before any thread is interrupted.
+inline void find_what_a_call_keeps() noexcept {
+  constexpr ::DWORD has_sve = 46;
+  record_holds_all = ::IsProcessorFeaturePresent(has_sve) == 0;
+}
+
+THRUM_NOINLINE THRUM_NO_SANITIZE THRUM_OUT_OF_LINE interrupted_machine
+machine_state(const void* context) noexcept {
+  const auto& kept = *static_cast<const ::CONTEXT*>(context);
+  interrupted_machine at{};
+  for (std::size_t i = 0; i != 31; ++i) {
+    at.X[i] = kept.X[i];
+  }
+  at.Sp = kept.Sp;
+  at.Pc = kept.Pc;
+  return at;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/machine_x86_64.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP) && THRUM_ARCH_X86_64_WIN64 && THRUM_BODIES
+// What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
+//
+// The call keeps all that the interrupted code may have in use: the flags, the integers, and what xsave
+// keeps of x87, SSE, AVX and AVX-512. Below the old stack pointer no code keeps anything here. The
+// call first pushes the interrupted place, and then looks like a function that was called there: its
+// tables let a walk continue to the interrupted function.
+
+#include <cstring>
+
+#include <cpuid.h>
+
+// clang-format off
+// rax = target
+#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
+asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
+    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
+    ".linkonce discard\n\t"
+    ".globl " THRUM_INJECTED_CALL "\n\t"
+    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
+    ".p2align 4\n"
+    THRUM_INJECTED_CALL ":\n\t"
+    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
+    "pushq (%rax)\n\t"
+    "pushfq\n\t"          ".seh_stackalloc 8\n\t"
+    "pushq 8(%rax)\n\t"   ".seh_stackalloc 8\n\t"
+    "pushq %rcx\n\t"      ".seh_stackalloc 8\n\t"
+    "pushq %rdx\n\t"      ".seh_stackalloc 8\n\t"
+    "pushq %r8\n\t"       ".seh_stackalloc 8\n\t"
+    "pushq %r9\n\t"       ".seh_stackalloc 8\n\t"
+    "pushq %r10\n\t"      ".seh_stackalloc 8\n\t"
+    "pushq %r11\n\t"      ".seh_stackalloc 8\n\t"
+    "pushq %rbx\n\t"      ".seh_pushreg %rbx\n\t"
+    "pushq %rsi\n\t"      ".seh_pushreg %rsi\n\t"
+    "pushq %rdi\n\t"      ".seh_pushreg %rdi\n\t"
+    "pushq %r12\n\t"      ".seh_pushreg %r12\n\t"
+    "pushq %r13\n\t"      ".seh_pushreg %r13\n\t"
+    "pushq %r14\n\t"      ".seh_pushreg %r14\n\t"
+    "pushq %r15\n\t"      ".seh_pushreg %r15\n\t"
+    "pushq %rbp\n\t"      ".seh_pushreg %rbp\n\t"
+    "movq %rsp, %rbp\n\t" ".seh_setframe %rbp, 0\n\t"
+    ".seh_endprologue\n\t"
+    "cld\n\t"
+    "movq %rax, %rcx\n\t"
+    "movl 24(%rax), %r13d\n\t"
+    "subq 16(%rax), %rsp\n\t"
+    "andq $-64, %rsp\n\t"
+    "movq %rsp, %r12\n\t"
+    "xorl %edx, %edx\n\t"
+    // the head of the area, which xsave wants to be zero
+    "movq %rdx, 512(%rsp)\n\t" "movq %rdx, 520(%rsp)\n\t" "movq %rdx, 528(%rsp)\n\t"
+    "movq %rdx, 536(%rsp)\n\t" "movq %rdx, 544(%rsp)\n\t" "movq %rdx, 552(%rsp)\n\t"
+    "movq %rdx, 560(%rsp)\n\t" "movq %rdx, 568(%rsp)\n\t"
+    "movl %r13d, %eax\n\t"
+    "xsave64 (%rsp)\n\t"
+    "emms\n\t"
+    "movq %rbp, %rdx\n\t"
+    "subq $32, %rsp\n\t"
+    "callq " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
+    "movl %r13d, %eax\n\t"
+    "xorl %edx, %edx\n\t"
+    "xrstor64 (%r12)\n\t"
+    "movq %rbp, %rsp\n\t"
+    "popq %rbp\n\t" "popq %r15\n\t" "popq %r14\n\t" "popq %r13\n\t" "popq %r12\n\t"
+    "popq %rdi\n\t" "popq %rsi\n\t" "popq %rbx\n\t" "popq %r11\n\t" "popq %r10\n\t"
+    "popq %r9\n\t"  "popq %r8\n\t"  "popq %rdx\n\t" "popq %rcx\n\t" "popq %rax\n\t"
+    "popfq\n\t"
+    "ret\n\t"
+    ".seh_endproc\n\t"
+    ".text\n\t"
+    ".endif");
+#undef THRUM_INJECTED_CALL
+// clang-format on
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
+
+/// Where a stopped thread is, and its stack pointer, by the system's record of it.
+inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Rip; }
+inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Rsp; }
+
+/// Goes from a function that has nothing on the stack but where it returns to, to its caller.
+inline void return_from_leaf(::CONTEXT& machine) noexcept {
+  machine.Rip = *reinterpret_cast<const std::uint64_t*>(machine.Rsp);
+  machine.Rsp += sizeof machine.Rip;
+}
+
+/// Whether a step of a walk has come nearer to the end: each call lies on the stack.
+inline bool has_left_frame(const ::CONTEXT& machine, std::uintptr_t sp_before) noexcept {
+  return machine.Rsp > sp_before;
+}
+
+/// How long the instructions are by which the system is called.
+inline constexpr std::size_t system_call_bytes = 7;
+
+/// Whether such an instruction ends at `place`; wine has another one.
+inline bool is_behind_system_call(std::uintptr_t place) noexcept {
+  constexpr unsigned char by_instruction[] = {0x0f, 0x05};
+  constexpr unsigned char by_pointer[] = {0xff, 0x14, 0x25};
+  const auto* const at = reinterpret_cast<const unsigned char*>(place);
+  return std::memcmp(at - sizeof by_instruction, by_instruction, sizeof by_instruction) == 0 ||
+         std::memcmp(at - system_call_bytes, by_pointer, sizeof by_pointer) == 0;
+}
+
+/// What the injected call keeps beyond the integers: 0 bytes where there is no xsave, and then no thread is
+/// interrupted.
+struct vector_state {
+  std::uintptr_t bytes = 0;
+  std::uint32_t mask = 0;
+};
+inline constinit vector_state kept_vectors;
+
+/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
+inline std::uintptr_t kept_bytes() noexcept { return kept_vectors.bytes; }
+
+/// The thread makes the injected call when it goes on.
+inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) noexcept {
+  target.place = machine.Rip;
+  target.first_register = machine.Rax;
+  target.vector_bytes = kept_vectors.bytes;
+  target.vector_mask = kept_vectors.mask;
+  machine.Rip = reinterpret_cast<std::uintptr_t>(&thrum_injected_call);
+  machine.Rax = reinterpret_cast<std::uintptr_t>(&target);
+}
+
+[[gnu::target("xsave")]] inline std::uint64_t enabled_states() noexcept {
+  return __builtin_ia32_xgetbv(0);
+}
+
+/// Called by one thread at a time, before any thread is interrupted.
+inline void find_what_a_call_keeps() noexcept {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  constexpr unsigned system_has_xsave = 1U << 27;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & system_has_xsave) == 0) {
+    return;
+  }
+  constexpr std::uint32_t x87_to_avx512 = 0xE7;
+  constexpr unsigned leaf = 13;
+  constexpr unsigned head_bytes = 576;
+  const auto mask = static_cast<std::uint32_t>(enabled_states()) & x87_to_avx512;
+  std::uintptr_t end = head_bytes;
+  for (unsigned part = 2; part != 8; ++part) {
+    if ((mask >> part & 1U) != 0 && __get_cpuid_count(leaf, part, &a, &b, &c, &d) != 0) {
+      end = a + b > end ? a + b : end;  // its size, and where it begins
+    }
+  }
+  kept_vectors = {end, mask};
+}
+
+THRUM_NOINLINE THRUM_NO_SANITIZE THRUM_OUT_OF_LINE interrupted_machine
+machine_state(const void* context) noexcept {
+  // The last that was pushed lies lowest.
+  const auto* const word = static_cast<const volatile std::uint64_t*>(context);
+  interrupted_machine at{};
+  at.Rbp = word[0];
+  at.R15 = word[1];
+  at.R14 = word[2];
+  at.R13 = word[3];
+  at.R12 = word[4];
+  at.Rdi = word[5];
+  at.Rsi = word[6];
+  at.Rbx = word[7];
+  at.R11 = word[8];
+  at.R10 = word[9];
+  at.R9 = word[10];
+  at.R8 = word[11];
+  at.Rdx = word[12];
+  at.Rcx = word[13];
+  at.Rax = word[14];
+  at.Rip = word[16];
+  at.Rsp = reinterpret_cast<std::uint64_t>(word + 17);
+  return at;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/backtrace.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BACKTRACE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+#include <unwind.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size_t skip) noexcept {
+  struct walk {
+    call_stack& to;
+    std::size_t left_out;
+  } state{out, skip + 1};
+  out.size = 0;
+  ::_Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* argument) noexcept {
+        auto& w = *static_cast<walk*>(argument);
+        int was_interrupted = 0;
+#if THRUM_HAS_ARM_UNWINDER  // no such function: gcc has a macro in its place, clang has none
+        const auto address = _Unwind_GetIP(frame);
+#else
+        const auto address = _Unwind_GetIPInfo(frame, &was_interrupted);
+#endif
+        if (was_interrupted != 0 && w.to.size != 0) {
+          --w.to.size;  // the frame before this one is the signal's
+        }
+        if (address == 0 || w.to.size == call_stack::capacity) {
+          return _URC_END_OF_STACK;
+        }
+        if (w.left_out != 0) {
+          --w.left_out;
+        } else {
+          w.to.frames[w.to.size++] =
+              reinterpret_cast<const void*>(address - (was_interrupted != 0 ? 0 : 1));
+        }
+        return _URC_NO_REASON;
+      },
+      &state);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/backtrace.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BACKTRACE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size_t skip) noexcept {
+  out.size = 0;
+  ::CONTEXT machine;
+  ::RtlCaptureContext(&machine);
+  const auto injected = reinterpret_cast<std::uint64_t>(&thrum_injected_call);
+  std::size_t left_out = skip + 1;
+  bool was_interrupted = false;
+  while (place_of(machine) != 0 && out.size != call_stack::capacity) {
+    ::DWORD64 image = 0;
+    ::RUNTIME_FUNCTION* const entry = ::RtlLookupFunctionEntry(place_of(machine), &image, nullptr);
+    const bool is_injected = entry != nullptr && image + entry->BeginAddress == injected;
+    if (left_out != 0) {
+      --left_out;
+    } else if (!is_injected) {
+      out.frames[out.size++] =
+          reinterpret_cast<const void*>(place_of(machine) - (was_interrupted ? 0 : 1));
+    }
+    was_interrupted = is_injected;
+    const std::uintptr_t before = stack_pointer_of(machine);
+    if (entry == nullptr) {  // a function that has nothing on the stack but where it returns to
+      return_from_leaf(machine);
+    } else {
+      void* of_handler = nullptr;
+      ::DWORD64 frame = 0;
+      ::RtlVirtualUnwind(0, image, place_of(machine), entry, &machine, &of_handler, &frame,
+                         nullptr);
+    }
+    if (!has_left_frame(machine, before)) {
+      return;
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/exit.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_EXIT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+#include <cstdio>
+#include <cstdlib>
+
+#include <pthread.h>
+
+#if __has_include(<stdio_ext.h>)
+#include <stdio_ext.h>
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
+  if (::ftrylockfile(stdout) == 0) {
+    std::fflush(stdout);
+    ::funlockfile(stdout);
+  }
+  std::_Exit(status);
+}
+
+/// glibc has a function that tells the status. A template, in which it may be missing.
+template <class Call>
+void register_exit_call(exit_hook hook, Call call) noexcept {
+  if constexpr (requires { on_exit(call, nullptr); }) {
+    on_exit(call, reinterpret_cast<void*>(hook));
+  } else {
+    static exit_hook only;
+    only = hook;
+    std::atexit([] { only(unknown_exit_status); });
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
+  register_exit_call<void (*)(int, void*)>(
+      hook, [](int status, void* to) { reinterpret_cast<exit_hook>(to)(status); });
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void let_exit_pass_standard_input() noexcept {
+#if __has_include(<stdio_ext.h>)  // libraries without it take no lock of a stream that is read
+  if (::ftrylockfile(stdin) == 0) {
+    ::funlockfile(stdin);
+  } else {
+    ::__fsetlocking(stdin, FSETLOCKING_BYCALLER);
+  }
+#endif
+}
+
+THRUM_OUT_OF_LINE exit_watch::~exit_watch() {
+  if (hook_ != nullptr) {
+    register_exit_hook(hook_);
+  }
+}
+
+THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept {
+  ::pthread_atfork(nullptr, nullptr, in_child);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/exit.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_EXIT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The C library has no way to try whether a stream's lock is free: so another thread waits for it.
+THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
+  constexpr ::DWORD patience_ms = 100;
+  constexpr ::SIZE_T stack_bytes = 65'536;
+  const auto flush = [](void*) -> ::DWORD {
+    std::fflush(stdout);
+    return 0;
+  };
+  const ::HANDLE flushing = ::CreateThread(nullptr, stack_bytes, flush, nullptr,
+                                           STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  if (flushing != nullptr) {
+    ::WaitForSingleObject(flushing, patience_ms);
+  }
+  // Not ExitProcess, which ends the other threads and then runs code of libraries that may wait for
+  // them.
+  ::TerminateProcess(::GetCurrentProcess(), static_cast<::UINT>(status));
+  std::abort();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
+  static exit_hook only;
+  only = hook;
+  std::atexit([] { only(unknown_exit_status); });
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/result.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_RESULT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
 THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
@@ -43237,8 +42564,8 @@ THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/windows/result.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_RESULT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// ---- thrum/detail/os/result.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_RESULT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
 #include <string>
 
@@ -43329,6 +42656,35 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE std::error_code error_code_of(io_result result)
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
+// ---- thrum/detail/os/clock.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_CLOCK_HPP) && THRUM_OS_WINDOWS && (!(THRUM_OS_POSIX)) && THRUM_BODIES
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// How often the counter counts in a second; the system never changes it.
+inline constinit base::set_once<std::int64_t> counts_per_second{0};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t now() noexcept {
+  std::int64_t frequency = counts_per_second.get();
+  if (frequency == 0) [[unlikely]] {
+    ::LARGE_INTEGER found;
+    ::QueryPerformanceFrequency(&found);
+    frequency = found.QuadPart;
+    counts_per_second.set(frequency);
+  }
+  ::LARGE_INTEGER counted;
+  ::QueryPerformanceCounter(&counted);
+  constexpr std::int64_t usual = 10'000'000;
+  if (frequency == usual) [[likely]] {
+    return counted.QuadPart * (nanoseconds_per_second / usual);
+  }
+  return counted.QuadPart / frequency * nanoseconds_per_second +
+         counted.QuadPart % frequency * nanoseconds_per_second / frequency;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
 // ---- thrum/detail/os/posix/thread.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_POSIX_THREAD_HPP) && THRUM_OS_POSIX && THRUM_BODIES
 
@@ -43405,6 +42761,43 @@ THRUM_OUT_OF_LINE void thread_key::set(const void* word) const noexcept {
 }
 
 THRUM_OUT_OF_LINE void yield_thread() noexcept { ::sched_yield(); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/posix/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_HPP) && (THRUM_OS_PORTABLE && !THRUM_OS_MACOS) && THRUM_BODIES
+
+#include <ctime>
+
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void clock_sight::open() noexcept {
+  ::clockid_t clock{};
+  const bool known = ::pthread_getcpuclockid(::pthread_self(), &clock) == 0;
+  clock_.set(clock);
+  has_clock_.set(known);
+  is_open_.set(true);
+}
+
+THRUM_OUT_OF_LINE void clock_sight::close() noexcept {
+  is_open_.set(false);
+  has_clock_.set(false);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t clock_sight::cpu_now() const noexcept {
+  ::timespec t{};
+  if (!has_clock_.get() || ::clock_gettime(clock_.get(), &t) != 0) {
+    return 0;
+  }
+  return std::int64_t{t.tv_sec} * nanoseconds_per_second + t.tv_nsec;
+}
+
+THRUM_OUT_OF_LINE thread_look clock_sight::look() const noexcept {
+  return is_open_.get() ? thread_look::unknown : thread_look::in_system;
+}
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
@@ -43912,521 +43305,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result sync_directory(const char* path) noex
   const io_result result = result_of(::fsync(fd));
   ::close(fd);
   return result == invalid ? 0 : result;  // of this file system none can be synced
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/remove_tree.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_REMOVE_TREE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
-#include <new>
-#include <utility>
-
-#include <fcntl.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The names that are to be removed of one directory, each behind what it is; on the heap.
-class names_to_remove {
- public:
-  names_to_remove() noexcept = default;
-  names_to_remove(const names_to_remove&) = delete;
-  names_to_remove& operator=(const names_to_remove&) = delete;
-  ~names_to_remove() { std::free(text_); }
-
-  /// All at once: some systems leave names out when others are removed meanwhile.
-  io_result read(const open_directory& directory) noexcept {
-    directory_reader reader;
-    io_result result = reader.open(directory);
-    const char* name = nullptr;
-    entry_kind kind{};
-    while (result >= 0 && (result = reader.next(name, kind)) > 0) {
-      result = add(name, kind);
-    }
-    return result;
-  }
-
-  /// Null: there is none any more.
-  const char* next(entry_kind& kind) noexcept {
-    if (at_ == used_) {
-      return nullptr;
-    }
-    kind = static_cast<entry_kind>(text_[at_]);
-    const char* const name = text_ + at_ + 1;
-    at_ += std::strlen(name) + 2;
-    return name;
-  }
-
- private:
-  io_result add(const char* name, entry_kind kind) noexcept {
-    const std::size_t size = std::strlen(name) + 1;
-    if (room_ - used_ < size + 1) {
-      const std::size_t room = 2 * (room_ + size + 1);
-      auto* const text = static_cast<char*>(std::realloc(text_, room));
-      if (text == nullptr) {
-        return no_memory;
-      }
-      text_ = text;
-      room_ = room;
-    }
-    text_[used_] = static_cast<char>(kind);
-    std::memcpy(text_ + used_ + 1, name, size);
-    used_ += size + 1;
-    return 0;
-  }
-
-  char* text_ = nullptr;
-  std::size_t room_ = 0;
-  std::size_t used_ = 0;
-  std::size_t at_ = 0;
-};
-
-/// One of the directories in each other that remove_tree() is emptying.
-struct emptied_directory {
-  emptied_directory* above = nullptr;
-  open_directory place;
-  file_status about;
-  names_to_remove names;
-  char* name = nullptr;  // in the one above
-
-  emptied_directory() noexcept = default;
-  emptied_directory(const emptied_directory&) = delete;
-  emptied_directory& operator=(const emptied_directory&) = delete;
-  ~emptied_directory() { std::free(name); }
-};
-
-/// Empties directories in each other, without recursion: the caller may have a small stack.
-class tree_remover {
- public:
-  tree_remover() noexcept = default;
-  tree_remover(const tree_remover&) = delete;
-  tree_remover& operator=(const tree_remover&) = delete;
-  ~tree_remover() { give_up(); }
-
-  io_result run(const char* path) noexcept {
-    io_result first = remove_or_enter(path, entry_kind::other);
-    while (innermost_ != nullptr) {
-      entry_kind kind{};
-      const char* const name = innermost_->names.next(kind);
-      const io_result result = name != nullptr ? remove_or_enter(name, kind) : leave();
-      first = first != 0 ? first : result;
-    }
-    return first;
-  }
-
- private:
-  /// In which directory names are looked up.
-  int place() const noexcept {
-    return innermost_ != nullptr ? innermost_->place.native_handle() : AT_FDCWD;
-  }
-
-  /// Removes it, or makes it the innermost directory.
-  io_result remove_or_enter(const char* name, entry_kind kind) noexcept {
-    io_result entered = 0;
-    if (kind == entry_kind::directory || kind == entry_kind::other) {
-      entered = enter(name);
-      if (entered == 0) {
-        return 0;
-      }
-    }
-    if (::unlinkat(place(), name, 0) == 0 || errno == ENOENT) {
-      return 0;
-    }
-    const io_result kept = -errno;
-    // A directory that must not be read goes if it is empty.
-    if (entered != 0 && ::unlinkat(place(), name, AT_REMOVEDIR) == 0) {
-      return 0;
-    }
-    return entered != 0 && errno != ENOTDIR ? entered : kept;
-  }
-
-  io_result enter(const char* name) noexcept {
-    auto* const fresh = new (std::nothrow) emptied_directory;
-    if (fresh == nullptr) {
-      return no_memory;
-    }
-    io_result result = fresh->place.open_at(place(), name, false);
-    result = result < 0 ? result : fresh->place.status(fresh->about);
-    result = result < 0 ? result : fresh->names.read(fresh->place);
-    fresh->name = result < 0 ? nullptr : ::strdup(name);
-    if (fresh->name == nullptr) {
-      delete fresh;
-      return result < 0 ? result : no_memory;
-    }
-    fresh->above = innermost_;
-    innermost_ = fresh;
-    let_go_above();
-    return 0;
-  }
-
-  /// Keeps only the innermost directories of a deep tree open.
-  void let_go_above() noexcept {
-    emptied_directory* outer = innermost_;
-    for (std::size_t i = 0; outer != nullptr && i != most_open_directories; ++i) {
-      outer = outer->above;
-    }
-    if (outer != nullptr) {
-      outer->place.close();
-    }
-  }
-
-  io_result leave() noexcept {
-    emptied_directory* const done = std::exchange(innermost_, innermost_->above);
-    io_result result = 0;
-    if (innermost_ != nullptr && !innermost_->place.is_open()) {
-      result = innermost_->place.open_above(done->place, innermost_->about);
-    }
-    done->place.close();
-    if (result < 0) {  // it has been moved: nothing above is found again
-      give_up();
-    } else if (::unlinkat(place(), done->name, AT_REMOVEDIR) != 0) {
-      result = -errno;
-    }
-    delete done;
-    return result;
-  }
-
-  void give_up() noexcept {
-    while (innermost_ != nullptr) {
-      delete std::exchange(innermost_, innermost_->above);
-    }
-  }
-
-  emptied_directory* innermost_ = nullptr;
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
-  return tree_remover().run(path);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/socket.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_SOCKET_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-#include <cerrno>
-#include <climits>
-#include <cstring>
-
-#include <net/if.h>
-#include <netinet/tcp.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connect(handle fd, const ::sockaddr* to,
-                                                   ::socklen_t size) noexcept {
-  const io_result result = result_of(::connect(fd, to, size));
-  return result == interrupted ? in_progress : result;  // after a signal it goes on by itself
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connection_state(handle fd) noexcept {
-  const io_result pending = get_option(fd, SOL_SOCKET, SO_ERROR);
-  if (pending != 0) {
-    const bool goes_on = pending == EINPROGRESS || pending == EALREADY || pending == EINTR;
-    return goes_on ? in_progress : pending > 0 ? -pending : pending;
-  }
-  ::sockaddr_storage peer{};
-  ::socklen_t size = sizeof peer;
-  const io_result named = socket_name(fd, true, reinterpret_cast<::sockaddr*>(&peer), size);
-  return named == not_connected ? in_progress : 0;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result bind(handle fd, const ::sockaddr* to,
-                                                ::socklen_t size) noexcept {
-  return result_of(::bind(fd, to, size));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result listen(handle fd, int backlog) noexcept {
-  return result_of(::listen(fd, backlog));
-}
-
-THRUM_OUT_OF_LINE bool gone_while_queued(io_result accepted) noexcept {
-  for (const int error : {
-#if defined(ENONET)
-         ENONET,
-#endif
-             ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH
-       }) {
-    if (accepted == -error) {
-      return true;
-    }
-  }
-  return false;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result peek(handle fd, void* to, std::size_t n) noexcept {
-  return result_of(::recv(fd, to, n, MSG_PEEK));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result shut_down(handle fd, int what) noexcept {
-  return result_of(::shutdown(fd, what));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_option(handle fd, int level, int name,
-                                                      int value) noexcept {
-  return result_of(::setsockopt(fd, level, name, &value, sizeof value));
-}
-
-THRUM_OUT_OF_LINE io_result reuse_address(handle fd) noexcept {
-  return set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-}
-
-THRUM_OUT_OF_LINE io_result reuse_port(handle fd) noexcept {
-  return set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-}
-
-THRUM_OUT_OF_LINE io_result set_no_delay(handle fd, bool on) noexcept {
-  return set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
-}
-
-THRUM_OUT_OF_LINE io_result set_keep_alive(handle fd, bool on,
-                                           const keep_alive_numbers& numbers) noexcept {
-#if defined(TCP_KEEPIDLE)
-  constexpr int idle = TCP_KEEPIDLE;
-#else
-  constexpr int idle = TCP_KEEPALIVE;
-#endif
-  io_result result = set_option(fd, SOL_SOCKET, SO_KEEPALIVE, on ? 1 : 0);
-  const int settings[][2] = {
-      {idle, numbers.idle_s}, {TCP_KEEPINTVL, numbers.interval_s}, {TCP_KEEPCNT, numbers.count}};
-  for (const auto& [name, value] : settings) {
-    if (result >= 0 && on) {
-      result = set_option(fd, IPPROTO_TCP, name, value);
-    }
-  }
-  return result;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_linger(handle fd, int seconds) noexcept {
-  const ::linger how{seconds >= 0 ? 1 : 0, seconds >= 0 ? seconds : 0};
-  return result_of(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how));
-}
-
-THRUM_OUT_OF_LINE io_result set_fast_open([[maybe_unused]] handle fd,
-                                          [[maybe_unused]] int most) noexcept {
-#if defined(TCP_FASTOPEN)
-  return set_option(fd, IPPROTO_TCP, TCP_FASTOPEN, most);
-#else
-  return not_supported;
-#endif
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
-                                                      const ::sockaddr* group, ::socklen_t size,
-                                                      unsigned link) noexcept {
-  ::group_req request{};
-  if (size > sizeof request.gr_group) {
-    return invalid;
-  }
-  request.gr_interface = link;
-  std::memcpy(&request.gr_group, group, size);
-  const int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
-  const int name = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP;
-#if defined(IP_MULTICAST_ALL)
-  // Else it gets what is sent to a group of which any socket of the machine is a member, as on no other
-  // system. Kernels that do not know it for IPv6 (before 4.20) go on like that.
-  constexpr int v6_multicast_all = 29;  // IPV6_MULTICAST_ALL
-  set_option(fd, level, level == IPPROTO_IPV6 ? v6_multicast_all : IP_MULTICAST_ALL, 0);
-#endif
-  return result_of(::setsockopt(fd, level, name, &request, sizeof request));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_link(handle fd, bool is_v6,
-                                                              unsigned link) noexcept {
-  if (is_v6) {
-    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(link));
-  }
-  ::ip_mreqn request{};
-  request.imr_ifindex = static_cast<int>(link);
-  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_hops(handle fd, bool is_v6,
-                                                              int hops) noexcept {
-  if (is_v6) {
-    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops);
-  }
-  if (hops < 0 || hops > UCHAR_MAX) {
-    return invalid;
-  }
-  const auto byte = static_cast<unsigned char>(hops);  // which all systems take
-  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &byte, sizeof byte));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_loop(handle fd, bool is_v6,
-                                                              bool on) noexcept {
-  if (is_v6) {
-    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on ? 1 : 0);
-  }
-  const unsigned char byte = on ? 1 : 0;  // which all systems take
-  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &byte, sizeof byte));
-}
-
-#if defined(TCP_INFO)
-/// A template, in which the members may be missing that only Linux has.
-template <class Info>
-io_result read_tcp_numbers(handle fd, tcp_numbers& numbers) noexcept {
-  if constexpr (requires(Info info) { info.tcpi_total_retrans; }) {
-    Info info{};
-    ::socklen_t size = sizeof info;
-    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
-      return -errno;
-    }
-    numbers.rtt_us = info.tcpi_rtt;
-    numbers.rtt_variance_us = info.tcpi_rttvar;
-    if constexpr (requires { info.tcpi_min_rtt; }) {
-      numbers.least_rtt_us = info.tcpi_min_rtt;
-    }
-    numbers.timeout_us = info.tcpi_rto;
-    numbers.window = info.tcpi_snd_cwnd;
-    numbers.threshold = info.tcpi_snd_ssthresh;
-    numbers.segment_size = info.tcpi_snd_mss;
-    numbers.unacknowledged = info.tcpi_unacked;
-    numbers.lost = info.tcpi_lost;
-    numbers.retransmits = info.tcpi_total_retrans;
-    numbers.retries = info.tcpi_retransmits;
-    return 0;
-  } else {
-    return not_supported;
-  }
-}
-#endif
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result
-get_tcp_numbers([[maybe_unused]] handle fd, [[maybe_unused]] tcp_numbers& numbers) noexcept {
-#if defined(TCP_INFO)
-  return read_tcp_numbers<::tcp_info>(fd, numbers);
-#else
-  return not_supported;
-#endif
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result get_option(handle fd, int level, int name) noexcept {
-  int value = 0;
-  ::socklen_t size = sizeof value;
-  return ::getsockopt(fd, level, name, &value, &size) == 0 ? value : -errno;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_name(handle fd, bool peer, ::sockaddr* to,
-                                                       ::socklen_t& size) noexcept {
-  return result_of(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_family(handle fd) noexcept {
-#if defined(SO_DOMAIN)
-  return get_option(fd, SOL_SOCKET, SO_DOMAIN);
-#else
-  ::sockaddr_storage own{};
-  ::socklen_t size = sizeof own;
-  const io_result named = socket_name(fd, false, reinterpret_cast<::sockaddr*>(&own), size);
-  return named < 0 ? named : own.ss_family;
-#endif
-}
-
-THRUM_OUT_OF_LINE unsigned interface_number(const char* name) noexcept {
-  return ::if_nametoindex(name);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resolver_cause(int returned) noexcept {
-  return returned == EAI_SYSTEM ? io_result{-errno} : 0;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/child_watch.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_CHILD_WATCH_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <cstdint>
-#include <new>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-struct child_watch::watched {
-  handle child;
-  void* who;
-  ::HANDLE port;
-  ::HANDLE wait;
-  watched* next;
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::open() noexcept {
-  const ::HANDLE port = ::CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 1);
-  if (port != nullptr) {
-    port_ = reinterpret_cast<handle>(port);
-  }
-  return result_of(port != nullptr, 0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void child_watch::close() noexcept {
-  while (first_ != nullptr) {
-    remove(first_->child);
-  }
-  if (port_ != no_handle) {
-    ::CloseHandle(native(port_));
-    port_ = no_handle;
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::add(handle child, void* who) noexcept {
-  auto* const fresh = new (std::nothrow) watched{child, who, native(port_), nullptr, first_};
-  if (fresh == nullptr) {
-    return no_memory;
-  }
-  const auto tell = [](void* of, ::BOOLEAN) {
-    const auto* const one = static_cast<const watched*>(of);
-    ::PostQueuedCompletionStatus(one->port, 0, reinterpret_cast<std::uintptr_t>(one->who), nullptr);
-  };
-  if (::RegisterWaitForSingleObject(&fresh->wait, native(child), tell, fresh, INFINITE,
-                                    WT_EXECUTEONLYONCE) == 0) {
-    const io_result error = result_of(false, 0);
-    delete fresh;
-    return error;
-  }
-  first_ = fresh;
-  return 0;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void child_watch::remove(handle child) noexcept {
-  watched** link = &first_;
-  while (*link != nullptr && (*link)->child != child) {
-    link = &(*link)->next;
-  }
-  if (watched* const found = *link) {
-    *link = found->next;
-    ::UnregisterWaitEx(found->wait, INVALID_HANDLE_VALUE);  // and it does not tell any more
-    delete found;
-  }
-}
-
-THRUM_OUT_OF_LINE void child_watch::wake() noexcept {
-  ::PostQueuedCompletionStatus(native(port_), 0, 0, nullptr);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, std::size_t most,
-                                                                int timeout_ms) noexcept {
-  constexpr ::ULONG at_once = 64;
-  ::OVERLAPPED_ENTRY packets[at_once];
-  ::ULONG n = 0;
-  const ::DWORD wait = timeout_ms < 0 ? INFINITE : static_cast<::DWORD>(timeout_ms);
-  if (::GetQueuedCompletionStatusEx(native(port_), packets,
-                                    most < at_once ? static_cast<::ULONG>(most) : at_once, &n, wait,
-                                    FALSE) == 0) {
-    return 0;
-  }
-  std::size_t count = 0;
-  for (::ULONG i = 0; i != n; ++i) {
-    if (packets[i].lpCompletionKey != 0) {
-      found[count++] = reinterpret_cast<void*>(packets[i].lpCompletionKey);
-    }
-  }
-  return count;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -45238,35 +44116,6 @@ THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/clock.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_CLOCK_HPP) && THRUM_OS_WINDOWS && (!(THRUM_OS_POSIX)) && THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// How often the counter counts in a second; the system never changes it.
-inline constinit base::set_once<std::int64_t> counts_per_second{0};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t now() noexcept {
-  std::int64_t frequency = counts_per_second.get();
-  if (frequency == 0) [[unlikely]] {
-    ::LARGE_INTEGER found;
-    ::QueryPerformanceFrequency(&found);
-    frequency = found.QuadPart;
-    counts_per_second.set(frequency);
-  }
-  ::LARGE_INTEGER counted;
-  ::QueryPerformanceCounter(&counted);
-  constexpr std::int64_t usual = 10'000'000;
-  if (frequency == usual) [[likely]] {
-    return counted.QuadPart * (nanoseconds_per_second / usual);
-  }
-  return counted.QuadPart / frequency * nanoseconds_per_second +
-         counted.QuadPart % frequency * nanoseconds_per_second / frequency;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
 // ---- thrum/detail/os/windows/thread.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
 
@@ -45419,7 +44268,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
-
 #endif
 
 // ---- thrum/detail/os/windows/file.hpp: bodies ----
@@ -46036,6 +44884,508 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_link(const char* path, char* to,
   return status_of_name(path, about) >= 0 && about.kind == entry_kind::link
              ? real_path(path, to, room)
              : 0;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/remove_tree.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_REMOVE_TREE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The names that are to be removed of one directory, each behind what it is; on the heap.
+class names_to_remove {
+ public:
+  names_to_remove() noexcept = default;
+  names_to_remove(const names_to_remove&) = delete;
+  names_to_remove& operator=(const names_to_remove&) = delete;
+  ~names_to_remove() { std::free(text_); }
+
+  /// All at once: some systems leave names out when others are removed meanwhile.
+  io_result read(const open_directory& directory) noexcept {
+    directory_reader reader;
+    io_result result = reader.open(directory);
+    const char* name = nullptr;
+    entry_kind kind{};
+    while (result >= 0 && (result = reader.next(name, kind)) > 0) {
+      result = add(name, kind);
+    }
+    return result;
+  }
+
+  /// Null: there is none any more.
+  const char* next(entry_kind& kind) noexcept {
+    if (at_ == used_) {
+      return nullptr;
+    }
+    kind = static_cast<entry_kind>(text_[at_]);
+    const char* const name = text_ + at_ + 1;
+    at_ += std::strlen(name) + 2;
+    return name;
+  }
+
+ private:
+  io_result add(const char* name, entry_kind kind) noexcept {
+    const std::size_t size = std::strlen(name) + 1;
+    if (room_ - used_ < size + 1) {
+      const std::size_t room = 2 * (room_ + size + 1);
+      auto* const text = static_cast<char*>(std::realloc(text_, room));
+      if (text == nullptr) {
+        return no_memory;
+      }
+      text_ = text;
+      room_ = room;
+    }
+    text_[used_] = static_cast<char>(kind);
+    std::memcpy(text_ + used_ + 1, name, size);
+    used_ += size + 1;
+    return 0;
+  }
+
+  char* text_ = nullptr;
+  std::size_t room_ = 0;
+  std::size_t used_ = 0;
+  std::size_t at_ = 0;
+};
+
+/// One of the directories in each other that remove_tree() is emptying.
+struct emptied_directory {
+  emptied_directory* above = nullptr;
+  open_directory place;
+  file_status about;
+  names_to_remove names;
+  char* name = nullptr;  // in the one above
+
+  emptied_directory() noexcept = default;
+  emptied_directory(const emptied_directory&) = delete;
+  emptied_directory& operator=(const emptied_directory&) = delete;
+  ~emptied_directory() { std::free(name); }
+};
+
+/// Empties directories in each other, without recursion: the caller may have a small stack.
+class tree_remover {
+ public:
+  tree_remover() noexcept = default;
+  tree_remover(const tree_remover&) = delete;
+  tree_remover& operator=(const tree_remover&) = delete;
+  ~tree_remover() { give_up(); }
+
+  io_result run(const char* path) noexcept {
+    io_result first = remove_or_enter(path, entry_kind::other);
+    while (innermost_ != nullptr) {
+      entry_kind kind{};
+      const char* const name = innermost_->names.next(kind);
+      const io_result result = name != nullptr ? remove_or_enter(name, kind) : leave();
+      first = first != 0 ? first : result;
+    }
+    return first;
+  }
+
+ private:
+  /// In which directory names are looked up.
+  int place() const noexcept {
+    return innermost_ != nullptr ? innermost_->place.native_handle() : AT_FDCWD;
+  }
+
+  /// Removes it, or makes it the innermost directory.
+  io_result remove_or_enter(const char* name, entry_kind kind) noexcept {
+    io_result entered = 0;
+    if (kind == entry_kind::directory || kind == entry_kind::other) {
+      entered = enter(name);
+      if (entered == 0) {
+        return 0;
+      }
+    }
+    if (::unlinkat(place(), name, 0) == 0 || errno == ENOENT) {
+      return 0;
+    }
+    const io_result kept = -errno;
+    // A directory that must not be read goes if it is empty.
+    if (entered != 0 && ::unlinkat(place(), name, AT_REMOVEDIR) == 0) {
+      return 0;
+    }
+    return entered != 0 && errno != ENOTDIR ? entered : kept;
+  }
+
+  io_result enter(const char* name) noexcept {
+    auto* const fresh = new (std::nothrow) emptied_directory;
+    if (fresh == nullptr) {
+      return no_memory;
+    }
+    io_result result = fresh->place.open_at(place(), name, false);
+    result = result < 0 ? result : fresh->place.status(fresh->about);
+    result = result < 0 ? result : fresh->names.read(fresh->place);
+    fresh->name = result < 0 ? nullptr : ::strdup(name);
+    if (fresh->name == nullptr) {
+      delete fresh;
+      return result < 0 ? result : no_memory;
+    }
+    fresh->above = innermost_;
+    innermost_ = fresh;
+    let_go_above();
+    return 0;
+  }
+
+  /// Keeps only the innermost directories of a deep tree open.
+  void let_go_above() noexcept {
+    emptied_directory* outer = innermost_;
+    for (std::size_t i = 0; outer != nullptr && i != most_open_directories; ++i) {
+      outer = outer->above;
+    }
+    if (outer != nullptr) {
+      outer->place.close();
+    }
+  }
+
+  io_result leave() noexcept {
+    emptied_directory* const done = std::exchange(innermost_, innermost_->above);
+    io_result result = 0;
+    if (innermost_ != nullptr && !innermost_->place.is_open()) {
+      result = innermost_->place.open_above(done->place, innermost_->about);
+    }
+    done->place.close();
+    if (result < 0) {  // it has been moved: nothing above is found again
+      give_up();
+    } else if (::unlinkat(place(), done->name, AT_REMOVEDIR) != 0) {
+      result = -errno;
+    }
+    delete done;
+    return result;
+  }
+
+  void give_up() noexcept {
+    while (innermost_ != nullptr) {
+      delete std::exchange(innermost_, innermost_->above);
+    }
+  }
+
+  emptied_directory* innermost_ = nullptr;
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
+  return tree_remover().run(path);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/remove_tree.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_REMOVE_TREE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <cstddef>
+#include <cwchar>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Not ones that lead elsewhere.
+inline bool is_own_directory(::DWORD attributes) noexcept {
+  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 &&
+         (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0;
+}
+
+inline bool is_dots(const wchar_t* name) noexcept {
+  return std::wcscmp(name, L".") == 0 || std::wcscmp(name, L"..") == 0;
+}
+
+inline io_result remove_one(const wchar_t* path, ::DWORD attributes) noexcept {
+  const bool is_directory = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+  return result_of((is_directory ? ::RemoveDirectoryW(path) : ::DeleteFileW(path)) != 0, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
+  wide_path at;
+  if (const io_result error = set_path(at, path); error != 0) {
+    return error;
+  }
+  const ::DWORD attributes = ::GetFileAttributesW(at.c_str());
+  if (attributes == INVALID_FILE_ATTRIBUTES) {
+    const io_result error = result_of(false, 0);
+    return error == -ERROR_FILE_NOT_FOUND || error == -ERROR_PATH_NOT_FOUND ? 0 : error;
+  }
+  if (!is_own_directory(attributes)) {
+    return remove_one(at.c_str(), attributes);
+  }
+  const std::size_t top = at.size();
+  for (;;) {  // without recursion: the caller may have a small stack
+    const std::size_t here = at.size();
+    ::WIN32_FIND_DATAW found;
+    if (!at.enter(L"*")) {
+      return no_memory;
+    }
+    const ::HANDLE names = ::FindFirstFileW(at.c_str(), &found);
+    at.cut(here);
+    io_result result = 0;
+    bool goes_down = false;
+    for (bool more = names != INVALID_HANDLE_VALUE; more && !goes_down && result == 0;
+         more = !goes_down && ::FindNextFileW(names, &found) != 0) {
+      if (is_dots(found.cFileName)) {
+        continue;
+      }
+      if (!at.enter(found.cFileName)) {
+        result = no_memory;
+        break;
+      }
+      goes_down = is_own_directory(found.dwFileAttributes);
+      if (!goes_down) {
+        result = remove_one(at.c_str(), found.dwFileAttributes);
+        at.cut(here);
+      }
+    }
+    if (names != INVALID_HANDLE_VALUE) {
+      ::FindClose(names);
+    }
+    if (goes_down) {
+      continue;
+    }
+    result = result != 0 ? result : remove_one(at.c_str(), FILE_ATTRIBUTE_DIRECTORY);
+    if (result != 0 || here == top) {
+      return result;
+    }
+    at.leave();
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/posix/socket.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_SOCKET_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include <net/if.h>
+#include <netinet/tcp.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connect(handle fd, const ::sockaddr* to,
+                                                   ::socklen_t size) noexcept {
+  const io_result result = result_of(::connect(fd, to, size));
+  return result == interrupted ? in_progress : result;  // after a signal it goes on by itself
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result connection_state(handle fd) noexcept {
+  const io_result pending = get_option(fd, SOL_SOCKET, SO_ERROR);
+  if (pending != 0) {
+    const bool goes_on = pending == EINPROGRESS || pending == EALREADY || pending == EINTR;
+    return goes_on ? in_progress : pending > 0 ? -pending : pending;
+  }
+  ::sockaddr_storage peer{};
+  ::socklen_t size = sizeof peer;
+  const io_result named = socket_name(fd, true, reinterpret_cast<::sockaddr*>(&peer), size);
+  return named == not_connected ? in_progress : 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result bind(handle fd, const ::sockaddr* to,
+                                                ::socklen_t size) noexcept {
+  return result_of(::bind(fd, to, size));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result listen(handle fd, int backlog) noexcept {
+  return result_of(::listen(fd, backlog));
+}
+
+THRUM_OUT_OF_LINE bool gone_while_queued(io_result accepted) noexcept {
+  for (const int error : {
+#if defined(ENONET)
+         ENONET,
+#endif
+             ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH
+       }) {
+    if (accepted == -error) {
+      return true;
+    }
+  }
+  return false;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result peek(handle fd, void* to, std::size_t n) noexcept {
+  return result_of(::recv(fd, to, n, MSG_PEEK));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result shut_down(handle fd, int what) noexcept {
+  return result_of(::shutdown(fd, what));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_option(handle fd, int level, int name,
+                                                      int value) noexcept {
+  return result_of(::setsockopt(fd, level, name, &value, sizeof value));
+}
+
+THRUM_OUT_OF_LINE io_result reuse_address(handle fd) noexcept {
+  return set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+}
+
+THRUM_OUT_OF_LINE io_result reuse_port(handle fd) noexcept {
+  return set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+}
+
+THRUM_OUT_OF_LINE io_result set_no_delay(handle fd, bool on) noexcept {
+  return set_option(fd, IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
+}
+
+THRUM_OUT_OF_LINE io_result set_keep_alive(handle fd, bool on,
+                                           const keep_alive_numbers& numbers) noexcept {
+#if defined(TCP_KEEPIDLE)
+  constexpr int idle = TCP_KEEPIDLE;
+#else
+  constexpr int idle = TCP_KEEPALIVE;
+#endif
+  io_result result = set_option(fd, SOL_SOCKET, SO_KEEPALIVE, on ? 1 : 0);
+  const int settings[][2] = {
+      {idle, numbers.idle_s}, {TCP_KEEPINTVL, numbers.interval_s}, {TCP_KEEPCNT, numbers.count}};
+  for (const auto& [name, value] : settings) {
+    if (result >= 0 && on) {
+      result = set_option(fd, IPPROTO_TCP, name, value);
+    }
+  }
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_linger(handle fd, int seconds) noexcept {
+  const ::linger how{seconds >= 0 ? 1 : 0, seconds >= 0 ? seconds : 0};
+  return result_of(::setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof how));
+}
+
+THRUM_OUT_OF_LINE io_result set_fast_open([[maybe_unused]] handle fd,
+                                          [[maybe_unused]] int most) noexcept {
+#if defined(TCP_FASTOPEN)
+  return set_option(fd, IPPROTO_TCP, TCP_FASTOPEN, most);
+#else
+  return not_supported;
+#endif
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_member(handle fd, bool joins,
+                                                      const ::sockaddr* group, ::socklen_t size,
+                                                      unsigned link) noexcept {
+  ::group_req request{};
+  if (size > sizeof request.gr_group) {
+    return invalid;
+  }
+  request.gr_interface = link;
+  std::memcpy(&request.gr_group, group, size);
+  const int level = group->sa_family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;
+  const int name = joins ? MCAST_JOIN_GROUP : MCAST_LEAVE_GROUP;
+#if defined(IP_MULTICAST_ALL)
+  // Else it gets what is sent to a group of which any socket of the machine is a member, as on no other
+  // system. Kernels that do not know it for IPv6 (before 4.20) go on like that.
+  constexpr int v6_multicast_all = 29;  // IPV6_MULTICAST_ALL
+  set_option(fd, level, level == IPPROTO_IPV6 ? v6_multicast_all : IP_MULTICAST_ALL, 0);
+#endif
+  return result_of(::setsockopt(fd, level, name, &request, sizeof request));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_link(handle fd, bool is_v6,
+                                                              unsigned link) noexcept {
+  if (is_v6) {
+    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(link));
+  }
+  ::ip_mreqn request{};
+  request.imr_ifindex = static_cast<int>(link);
+  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_hops(handle fd, bool is_v6,
+                                                              int hops) noexcept {
+  if (is_v6) {
+    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, hops);
+  }
+  if (hops < 0 || hops > UCHAR_MAX) {
+    return invalid;
+  }
+  const auto byte = static_cast<unsigned char>(hops);  // which all systems take
+  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &byte, sizeof byte));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result set_multicast_loop(handle fd, bool is_v6,
+                                                              bool on) noexcept {
+  if (is_v6) {
+    return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, on ? 1 : 0);
+  }
+  const unsigned char byte = on ? 1 : 0;  // which all systems take
+  return result_of(::setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &byte, sizeof byte));
+}
+
+#if defined(TCP_INFO)
+/// A template, in which the members may be missing that only Linux has.
+template <class Info>
+io_result read_tcp_numbers(handle fd, tcp_numbers& numbers) noexcept {
+  if constexpr (requires(Info info) { info.tcpi_total_retrans; }) {
+    Info info{};
+    ::socklen_t size = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) {
+      return -errno;
+    }
+    numbers.rtt_us = info.tcpi_rtt;
+    numbers.rtt_variance_us = info.tcpi_rttvar;
+    if constexpr (requires { info.tcpi_min_rtt; }) {
+      numbers.least_rtt_us = info.tcpi_min_rtt;
+    }
+    numbers.timeout_us = info.tcpi_rto;
+    numbers.window = info.tcpi_snd_cwnd;
+    numbers.threshold = info.tcpi_snd_ssthresh;
+    numbers.segment_size = info.tcpi_snd_mss;
+    numbers.unacknowledged = info.tcpi_unacked;
+    numbers.lost = info.tcpi_lost;
+    numbers.retransmits = info.tcpi_total_retrans;
+    numbers.retries = info.tcpi_retransmits;
+    return 0;
+  } else {
+    return not_supported;
+  }
+}
+#endif
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result
+get_tcp_numbers([[maybe_unused]] handle fd, [[maybe_unused]] tcp_numbers& numbers) noexcept {
+#if defined(TCP_INFO)
+  return read_tcp_numbers<::tcp_info>(fd, numbers);
+#else
+  return not_supported;
+#endif
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result get_option(handle fd, int level, int name) noexcept {
+  int value = 0;
+  ::socklen_t size = sizeof value;
+  return ::getsockopt(fd, level, name, &value, &size) == 0 ? value : -errno;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_name(handle fd, bool peer, ::sockaddr* to,
+                                                       ::socklen_t& size) noexcept {
+  return result_of(peer ? ::getpeername(fd, to, &size) : ::getsockname(fd, to, &size));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result socket_family(handle fd) noexcept {
+#if defined(SO_DOMAIN)
+  return get_option(fd, SOL_SOCKET, SO_DOMAIN);
+#else
+  ::sockaddr_storage own{};
+  ::socklen_t size = sizeof own;
+  const io_result named = socket_name(fd, false, reinterpret_cast<::sockaddr*>(&own), size);
+  return named < 0 ? named : own.ss_family;
+#endif
+}
+
+THRUM_OUT_OF_LINE unsigned interface_number(const char* name) noexcept {
+  return ::if_nametoindex(name);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resolver_cause(int returned) noexcept {
+  return returned == EAI_SYSTEM ? io_result{-errno} : 0;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -46725,83 +46075,85 @@ THRUM_OUT_OF_LINE io_result ask_process_to_end(std::int64_t pid, handle child) n
   return signal_process(pid, child, child_table::sigterm);
 }
 
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
+struct child_watch::watched {
+  handle child;
+  void* who;
+  ::HANDLE port;
+  ::HANDLE wait;
+  watched* next;
+};
 
-// ---- thrum/detail/os/windows/remove_tree.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_REMOVE_TREE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <cstddef>
-#include <cwchar>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Not ones that lead elsewhere.
-inline bool is_own_directory(::DWORD attributes) noexcept {
-  return (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0 &&
-         (attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0;
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::open() noexcept {
+  const ::HANDLE port = ::CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 1);
+  if (port != nullptr) {
+    port_ = reinterpret_cast<handle>(port);
+  }
+  return result_of(port != nullptr, 0);
 }
 
-inline bool is_dots(const wchar_t* name) noexcept {
-  return std::wcscmp(name, L".") == 0 || std::wcscmp(name, L"..") == 0;
+THRUM_NOINLINE THRUM_OUT_OF_LINE void child_watch::close() noexcept {
+  while (first_ != nullptr) {
+    remove(first_->child);
+  }
+  if (port_ != no_handle) {
+    ::CloseHandle(native(port_));
+    port_ = no_handle;
+  }
 }
 
-inline io_result remove_one(const wchar_t* path, ::DWORD attributes) noexcept {
-  const bool is_directory = (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
-  return result_of((is_directory ? ::RemoveDirectoryW(path) : ::DeleteFileW(path)) != 0, 0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result remove_tree(const char* path) noexcept {
-  wide_path at;
-  if (const io_result error = set_path(at, path); error != 0) {
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::add(handle child, void* who) noexcept {
+  auto* const fresh = new (std::nothrow) watched{child, who, native(port_), nullptr, first_};
+  if (fresh == nullptr) {
+    return no_memory;
+  }
+  const auto tell = [](void* of, ::BOOLEAN) {
+    const auto* const one = static_cast<const watched*>(of);
+    ::PostQueuedCompletionStatus(one->port, 0, reinterpret_cast<std::uintptr_t>(one->who), nullptr);
+  };
+  if (::RegisterWaitForSingleObject(&fresh->wait, native(child), tell, fresh, INFINITE,
+                                    WT_EXECUTEONLYONCE) == 0) {
+    const io_result error = result_of(false, 0);
+    delete fresh;
     return error;
   }
-  const ::DWORD attributes = ::GetFileAttributesW(at.c_str());
-  if (attributes == INVALID_FILE_ATTRIBUTES) {
-    const io_result error = result_of(false, 0);
-    return error == -ERROR_FILE_NOT_FOUND || error == -ERROR_PATH_NOT_FOUND ? 0 : error;
+  first_ = fresh;
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void child_watch::remove(handle child) noexcept {
+  watched** link = &first_;
+  while (*link != nullptr && (*link)->child != child) {
+    link = &(*link)->next;
   }
-  if (!is_own_directory(attributes)) {
-    return remove_one(at.c_str(), attributes);
+  if (watched* const found = *link) {
+    *link = found->next;
+    ::UnregisterWaitEx(found->wait, INVALID_HANDLE_VALUE);  // and it does not tell any more
+    delete found;
   }
-  const std::size_t top = at.size();
-  for (;;) {  // without recursion: the caller may have a small stack
-    const std::size_t here = at.size();
-    ::WIN32_FIND_DATAW found;
-    if (!at.enter(L"*")) {
-      return no_memory;
-    }
-    const ::HANDLE names = ::FindFirstFileW(at.c_str(), &found);
-    at.cut(here);
-    io_result result = 0;
-    bool goes_down = false;
-    for (bool more = names != INVALID_HANDLE_VALUE; more && !goes_down && result == 0;
-         more = !goes_down && ::FindNextFileW(names, &found) != 0) {
-      if (is_dots(found.cFileName)) {
-        continue;
-      }
-      if (!at.enter(found.cFileName)) {
-        result = no_memory;
-        break;
-      }
-      goes_down = is_own_directory(found.dwFileAttributes);
-      if (!goes_down) {
-        result = remove_one(at.c_str(), found.dwFileAttributes);
-        at.cut(here);
-      }
-    }
-    if (names != INVALID_HANDLE_VALUE) {
-      ::FindClose(names);
-    }
-    if (goes_down) {
-      continue;
-    }
-    result = result != 0 ? result : remove_one(at.c_str(), FILE_ATTRIBUTE_DIRECTORY);
-    if (result != 0 || here == top) {
-      return result;
-    }
-    at.leave();
+}
+
+THRUM_OUT_OF_LINE void child_watch::wake() noexcept {
+  ::PostQueuedCompletionStatus(native(port_), 0, 0, nullptr);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, std::size_t most,
+                                                                int timeout_ms) noexcept {
+  constexpr ::ULONG at_once = 64;
+  ::OVERLAPPED_ENTRY packets[at_once];
+  ::ULONG n = 0;
+  const ::DWORD wait = timeout_ms < 0 ? INFINITE : static_cast<::DWORD>(timeout_ms);
+  if (::GetQueuedCompletionStatusEx(native(port_), packets,
+                                    most < at_once ? static_cast<::ULONG>(most) : at_once, &n, wait,
+                                    FALSE) == 0) {
+    return 0;
   }
+  std::size_t count = 0;
+  for (::ULONG i = 0; i != n; ++i) {
+    if (packets[i].lpCompletionKey != 0) {
+      found[count++] = reinterpret_cast<void*>(packets[i].lpCompletionKey);
+    }
+  }
+  return count;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -47180,17 +46532,2417 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result shut_down(handle fd, int what) noexce
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/bsd/child_watch.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_BSD_CHILD_WATCH_HPP) && THRUM_OS_BSD && THRUM_BODIES
+// ---- thrum/detail/os/fence.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FENCE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
+  if (membarrier_works.get()) {
+    return fence_kind::free_light_side;
+  }
+  const long commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+  constexpr long needed =
+      MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+  if (commands < 0 || (commands & needed) != needed) {
+    return fence_kind::on_both_sides;
+  }
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) {
+    return fence_kind::on_both_sides;
+  }
+  membarrier_works.set(true);
+  return fence_kind::free_light_side;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
+  THRUM_AT_LOAD(&prepare_fence_early);
+  full_fence();
+  if (membarrier_works.get()) {
+    if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+      base::fatal(
+          "membarrier: the kernel refuses a command for which it has registered this process");
+    }
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/fence.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FENCE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
+  const ::HMODULE system = ::GetModuleHandleW(L"ntdll.dll");
+  const bool works = system != nullptr && ::GetProcAddress(system, "wine_get_version") == nullptr;
+  flush_works.set(works);
+  return works ? fence_kind::free_light_side : fence_kind::on_both_sides;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void flush_write_buffers() noexcept {
+  if (flush_works.get()) {
+    ::FlushProcessWriteBuffers();
+  }
+  full_fence();  // this side's own order, and where both sides pay, all of it
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/note.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_NOTE_HPP) && THRUM_BODIES
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE void note::sleep() noexcept {
+  while (!announce_sleep()) {
+    futex_wait(word_, sleeping, -1);
+  }
+}
+
+THRUM_OUT_OF_LINE bool note::sleep_for(std::int64_t ns) noexcept {
+  if (ns <= 0) {
+    return is_set();
+  }
+  const std::int64_t deadline = deadline_after(ns);
+  for (std::int64_t left = ns; left > 0; left = deadline - now()) {
+    if (announce_sleep()) {
+      return true;
+    }
+    futex_wait(word_, sleeping, left);
+  }
+  return is_set();
+}
+
+THRUM_OUT_OF_LINE note::wakening note::sleep_or_nudge(std::int64_t ns) noexcept {
+  const std::int64_t deadline = ns < 0 ? ns : deadline_after(ns);
+  for (;;) {
+    std::uint32_t found = clear_value;
+    // [note.1 <] as in announce_sleep; and a nudge that was found came before this
+    word_.compare_exchange_strong(found, sleeping, acquire, acquire);
+    if (found == set) {
+      return wakening::event;
+    }
+    if (found == nudged) {
+      // [note.1 <, note.2 <] what there is to look at; or, if it fails, what was done before wake
+      return word_.compare_exchange_strong(found, clear_value, acquire, acquire) ? wakening::nudge
+                                                                                 : wakening::event;
+    }
+    std::int64_t left = -1;
+    if (ns >= 0) {
+      left = deadline - now();
+      if (left <= 0) {
+        return wakening::timeout;
+      }
+    }
+    futex_wait(word_, sleeping, left);
+  }
+}
+
+THRUM_OUT_OF_LINE void note::clear_while_woken() noexcept {
+  word_.exchange(clear_value, acquire);  // [note.1 <] what was done before wake is visible here
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/memory.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_MEMORY_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+#include <fcntl.h>
+#include <sys/mman.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* map(std::size_t bytes) noexcept {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void unmap(void* memory, std::size_t bytes) noexcept {
+  ::munmap(memory, bytes);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
+                                                  std::size_t alignment) noexcept {
+  if (bytes > SIZE_MAX - alignment) {
+    return nullptr;
+  }
+  const std::size_t mapped = bytes + alignment;
+  void* const memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED) {
+    return nullptr;
+  }
+  char* const begin = static_cast<char*>(memory);
+  const std::size_t misplaced = reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
+  const std::size_t before = misplaced == 0 ? 0 : alignment - misplaced;
+  char* const slab = begin + before;
+  if (before != 0) {
+    ::munmap(begin, before);
+  }
+  if (alignment != before) {
+    ::munmap(slab + bytes, alignment - before);
+  }
+  // Refused by kernels that have no huge pages, which is as good.
+  ::madvise(slab, bytes, MADV_NOHUGEPAGE);
+  return slab;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t bytes) noexcept {
+  ::madvise(memory, bytes, MADV_DONTNEED);
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE bool probe_guard_support() noexcept {
+  const std::size_t page = page_size();
+  void* const memory = map(page);
+  if (memory == nullptr) {
+    return false;
+  }
+  const bool works = ::madvise(memory, page, advice_guard_install) == 0 &&
+                     ::madvise(memory, page, advice_populate_read) != 0;
+  unmap(memory, page);
+  guard_support.set(works ? guard_support_state::yes : guard_support_state::no);
+  return works;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE std::size_t read_mprotect_guard_limit() noexcept {
+  std::size_t mappings = 0;
+  const int fd = ::open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    char text[24];
+    const ssize_t length = ::read(fd, text, sizeof text);
+    for (ssize_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
+      mappings = mappings * 10 + static_cast<std::size_t>(text[i] - '0');
+    }
+    ::close(fd);
+  }
+  constexpr std::size_t kernel_default = 65'530;
+  const std::size_t limit = (mappings != 0 ? mappings : kernel_default) / 4;
+  mprotect_guard_limit.set(limit);
+  return limit;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE guard_result install_guard(void* memory,
+                                                            std::size_t bytes) noexcept {
+  if (has_cheap_guards() && ::madvise(memory, bytes, advice_guard_install) == 0) {
+    return guard_kind::madvise;
+  }
+  if (!take_guard_budget()) {
+    return guard_kind::none;
+  }
+  if (::mprotect(memory, bytes, PROT_NONE) != 0) {
+    return_guard_budget(1);
+    return guard_kind::none;
+  }
+  return guard_kind::mprotect;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
+                                                     guard_kind guard) noexcept {
+  if (guard == guard_kind::madvise) {
+    ::madvise(memory, guarded, advice_guard_remove);
+  } else if (guard == guard_kind::mprotect) {
+    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
+    return_guard_budget(1);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/memory.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_MEMORY_HPP) && (THRUM_OS_MACOS || THRUM_OS_FREEBSD) && THRUM_BODIES
+#include <sys/mman.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* map(std::size_t bytes) noexcept {
+  void* const memory =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void unmap(void* memory, std::size_t bytes) noexcept {
+  ::munmap(memory, bytes);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
+                                                  std::size_t alignment) noexcept {
+  if (bytes > SIZE_MAX - alignment) {
+    return nullptr;
+  }
+  char* const begin = static_cast<char*>(map(bytes + alignment));
+  if (begin == nullptr) {
+    return nullptr;
+  }
+  const std::size_t misplaced = reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
+  const std::size_t before = misplaced == 0 ? 0 : alignment - misplaced;
+  char* const slab = begin + before;
+  if (before != 0) {
+    ::munmap(begin, before);
+  }
+  if (alignment != before) {
+    ::munmap(slab + bytes, alignment - before);
+  }
+  return slab;
+}
+
+/// New pages in the place of the old ones: advice is no order on these systems.
+THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t bytes) noexcept {
+  ::mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind install_guard(void* memory,
+                                                          std::size_t bytes) noexcept {
+  return ::mprotect(memory, bytes, PROT_NONE) == 0 ? guard_kind::mprotect : guard_kind::none;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
+                                                     guard_kind guard) noexcept {
+  if (guard == guard_kind::mprotect) {
+    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/posix/process_wide.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_PROCESS_WIDE_HPP) && THRUM_OS_ELF && THRUM_BODIES
+
+#include <cstring>
+#include <utility>
+
+#include <link.h>
+
+#if THRUM_SHARED_OBJECT
+#include <dlfcn.h>
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+/// The object's note, and its anchor. In each translation unit that uses it; the first one counts.
+THRUM_NOINLINE inline void leave_note() noexcept {
+  asm volatile(
+      ".pushsection .bss.thrum_anchor,\"aw\",%%nobits\n"
+      ".balign 8\n"
+      "771: .zero 8\n"
+      ".popsection\n"
+      ".pushsection .note.thrum,\"a\",%%note\n"
+      ".balign 4\n"
+      ".long 6, %c0, 0x7468\n"  // bytes of the name, bytes of what it says, type
+      ".asciz \"thrum\"\n"
+      ".balign 4\n"
+      ".if %c0 == 8\n"
+      ".quad 771b - .\n"
+      ".else\n"
+      ".long 771b - .\n"
+      ".endif\n"
+      ".popsection"
+      :
+      : "i"(sizeof(std::intptr_t)));
+}
+
+/// Calls f(anchor) for the anchors of all objects that are loaded.
+template <class F>
+void for_each_anchor(F& f) noexcept {
+  ::dl_iterate_phdr(
+      [](::dl_phdr_info* object, std::size_t, void* argument) {
+        constexpr std::string_view own("thrum\0", 6);
+        for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
+          const auto& part = object->dlpi_phdr[i];
+          if (part.p_type != PT_NOTE) {
+            continue;
+          }
+          const std::size_t unit = part.p_align == 8 ? 8 : 4;
+          const auto up = [&](std::size_t n) { return (n + unit - 1) / unit * unit; };
+          const char* at = reinterpret_cast<const char*>(object->dlpi_addr + part.p_vaddr);
+          const char* const end = at + part.p_memsz;
+          while (at + sizeof(ElfW(Nhdr)) <= end) {
+            ElfW(Nhdr) head;
+            std::memcpy(&head, at, sizeof head);
+            const char* const name = at + sizeof head;
+            const char* const says = at + up(sizeof head + head.n_namesz);
+            if (std::string_view(name, head.n_namesz) == own && head.n_type == 0x7468 &&
+                head.n_descsz == sizeof(std::intptr_t)) {
+              std::intptr_t distance;
+              std::memcpy(&distance, says, sizeof distance);
+              const auto word =
+                  reinterpret_cast<std::uintptr_t>(says) + static_cast<std::uintptr_t>(distance);
+              (*static_cast<F*>(argument))(*reinterpret_cast<process_anchor*>(word));
+            }
+            at = says + up(head.n_descsz);
+          }
+        }
+        return 0;
+      },
+      &f);
+}
+
+/// Finds the directory, or makes it. Null: no memory.
+THRUM_COLD inline process_directory* find_directory() noexcept {
+  leave_note();
+  process_directory* found = nullptr;
+  // The outer walk holds the loader's lock, and ends at once.
+  ::dl_iterate_phdr(
+      [](::dl_phdr_info*, std::size_t, void* result) {
+        process_directory* directory = nullptr;
+        auto look = [&](process_anchor& anchor) {
+          if (directory == nullptr) {
+            directory = anchor.load(relaxed);  // relaxed: under the loader's lock
+          }
+        };
+        for_each_anchor(look);
+        if (directory == nullptr) {
+          if (void* const memory = map(sizeof(process_directory))) {
+            directory = static_cast<process_directory*>(memory);
+          }
+        }
+        auto set = [&](process_anchor& anchor) {
+          anchor.store(directory, relaxed);  // relaxed: under the loader's lock
+        };
+        for_each_anchor(set);
+        *static_cast<process_directory**>(result) = directory;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+/// Keeps the shared object that this is compiled into in memory.
+THRUM_COLD inline void stay_loaded() noexcept {
+#if THRUM_SHARED_OBJECT
+  ::Dl_info own{};
+  if (::dladdr(reinterpret_cast<void*>(&stay_loaded), &own) != 0) {
+    ::dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  }
+#endif
+}
+
+/// What is left of the page that small objects are put into: most of them are a few words long.
+struct page_of_objects {
+  static constexpr std::size_t size = 4096;
+  static constexpr std::size_t alignment = 64;
+
+  char* at = nullptr;
+  std::size_t left = 0;
+
+  /// Null: no memory. Under the loader's lock.
+  void* take(std::size_t bytes) noexcept {
+    const std::size_t used = (bytes + alignment - 1) / alignment * alignment;
+    if (used > size / 2) {
+      return map(bytes);
+    }
+    if (used > left) {
+      void* const page = map(size);
+      if (page == nullptr) {
+        return nullptr;
+      }
+      at = static_cast<char*>(page);
+      left = size;
+    }
+    left -= used;
+    return std::exchange(at, at + used);
+  }
+};
+
+inline constinit page_of_objects small_objects;
+
+THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
+                                                     void (*make)(void*) noexcept) noexcept {
+  process_directory* directory = own_directory.load(acquire);  // [pw.own <] acquire: its entries
+  if (directory == nullptr && (directory = find_directory()) != nullptr) {
+    stay_loaded();
+    own_directory.store(directory, release);  // [pw.own >] release: its entries
+  }
+  base::message<process_directory::longest_name> full_name(THRUM_TEXT_OF_VALUE(THRUM_ABI) ":");
+  full_name.append(name);
+  struct request {
+    process_directory* directory;
+    std::string_view name;
+    std::size_t size;
+    void (*make)(void*) noexcept;
+    void* object;
+  } own{directory, full_name.view(), size, make, nullptr};
+  if (directory != nullptr) {
+    ::dl_iterate_phdr(  // for its lock
+        [](::dl_phdr_info*, std::size_t, void* argument) {
+          auto& wanted = *static_cast<request*>(argument);
+          process_directory& all = *wanted.directory;
+          const std::uint64_t count = all.count.load(relaxed);  // relaxed: under the loader's lock
+          for (std::uint64_t i = 0; i != count; ++i) {
+            if (all.entries[i].size == wanted.size && wanted.name == all.entries[i].name) {
+              wanted.object = all.entries[i].object;
+              return 1;
+            }
+          }
+          void* const memory = count != all.most ? small_objects.take(wanted.size) : nullptr;
+          if (memory != nullptr) {
+            wanted.make(memory);
+            wanted.object = memory;
+            auto& entry = all.entries[count];
+            wanted.name.copy(entry.name, all.longest_name - 1);
+            entry.size = wanted.size;
+            entry.object = memory;
+            all.count.store(count + 1, relaxed);  // relaxed: under the loader's lock
+          }
+          return 1;
+        },
+        &own);
+  }
+  if (own.object == nullptr) {
+    base::fatal(
+        "no memory for the library's process-wide state, which takes a few pages; raise the memory "
+        "limit");
+  }
+  return own.object;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/posix/preempt_signal.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_PREEMPT_SIGNAL_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/os/posix/handler_chain.hpp ----
+//
+// The handlers of others that were installed for a signal before ours.
+//
+// Our handler must be the one that is installed; so one that is installed later is found, kept
+// here, and ours is put on top of it again. It may have kept ours, and call it: it is polite to
+// pass a signal on. If we then called it again, a signal would go round for ever, and so it would
+// between two copies of this library that each want to be on top.
+//
+// So a signal comes by each of them once. They stand in the order in which they came. Our handler
+// passes a signal on to the latest; called once more while that one runs, on the same thread and
+// for the same signal, it passes it on to the one before, and so on. Which is what each of them
+// wanted when it kept ours.
+//
+// Which handler has a signal under way is noted by thread, without thread-local storage: its first
+// use after a dlopen may allocate. A handler may never return (siglongjmp). So a call belongs to
+// the one that is noted only if its frame lies below: a new signal on the same stack comes to the
+// same place.
+#ifndef THRUM_DETAIL_OS_POSIX_HANDLER_CHAIN_HPP
+#define THRUM_DETAIL_OS_POSIX_HANDLER_CHAIN_HPP
+
+#if THRUM_OS_POSIX
+
+#include <atomic>
+#include <cstdint>
+
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+class handler_chain {
+ public:
+  constexpr handler_chain() noexcept = default;
+  handler_chain(const handler_chain&) = delete;
+  handler_chain& operator=(const handler_chain&) = delete;
+
+  /// It was installed in the place of ours, or before. One thread at a time.
+  void found(const struct ::sigaction& action) noexcept;
+
+  /// Calls the next of the others, if there is one. Our handler calls it for a signal that is not ours.
+  /// `info` and `context` are as they came to us.
+  void pass_on(int number, ::siginfo_t* info, void* context) noexcept;
+
+ private:
+  static constexpr std::uint32_t most = 8;
+  static constexpr std::size_t most_threads = 64;
+
+  struct link {
+    base::one_writer<void (*)(int, ::siginfo_t*, void*)> with_info{nullptr};
+    base::one_writer<void (*)(int)> plain{nullptr};
+  };
+
+  /// A signal that is on its way through the chain. The thread's own.
+  struct visit {
+    std::atomic<std::uintptr_t> thread{0};  // as pthread_self() says
+    const ::siginfo_t* info = nullptr;
+    const void* frame = nullptr;
+    std::uint32_t depth = 0;
+  };
+
+  void call(std::uint32_t depth, int number, ::siginfo_t* info, void* context) noexcept;
+
+  link links_[most];
+  base::one_writer<std::uint32_t> size_{0};
+  base::one_writer<std::uint32_t> latest_{0};
+  visit visits_[most_threads];
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+
+#include <bit>
+
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE void handler_chain::found(const struct ::sigaction& action) noexcept {
+  const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
+  const auto with_info = has_info ? action.sa_sigaction : nullptr;
+  const auto plain = has_info ? nullptr : action.sa_handler;
+  if (!has_info && (plain == SIG_DFL || plain == SIG_IGN)) {
+    size_.set(0);
+    return;
+  }
+  const std::uint32_t size = size_.get();
+  std::uint32_t at = 0;
+  while (at != size &&
+         (links_[at].with_info.get() != with_info || links_[at].plain.get() != plain)) {
+    ++at;
+  }
+  if (at == most) {
+    at = most - 1;  // so many are no chain any more; the first ones stay
+  }
+  links_[at].with_info.set(with_info);
+  links_[at].plain.set(plain);
+  latest_.set(at);
+  // [hc.links >] release: the functions, to the handler.
+  size_.store(at == size ? size + 1 : size, release);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void handler_chain::pass_on(int number, ::siginfo_t* info,
+                                                             void* context) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  const auto thread = std::bit_cast<std::uintptr_t>(::pthread_self());
+  visit* own = nullptr;
+  for (visit& each : visits_) {
+    if (each.thread.load(relaxed) == thread) {
+      own = &each;
+    }
+  }
+  if (own != nullptr && (info == nullptr || info == own->info) && frame < own->frame) {
+    const void* const outer = own->frame;
+    own->frame = frame;
+    call(++own->depth, number, info, context);
+    --own->depth;
+    own->frame = outer;
+    return;
+  }
+  for (visit& each : visits_) {
+    std::uintptr_t nobody = 0;
+    // relaxed: one takes it; what it holds is the thread's own
+    if (own == nullptr && each.thread.compare_exchange_strong(nobody, thread, relaxed, relaxed)) {
+      own = &each;
+    }
+  }
+  if (own == nullptr) {
+    return;  // so many at the same time: whether it would end is not known
+  }
+  own->info = info;
+  own->frame = frame;
+  own->depth = 0;
+  call(0, number, info, context);
+  own->thread.store(0, relaxed);  // relaxed: no other thread reads what it holds
+}
+
+THRUM_OUT_OF_LINE void handler_chain::call(std::uint32_t depth, int number, ::siginfo_t* info,
+                                           void* context) noexcept {
+  const std::uint32_t size = size_.load(acquire);  // [hc.links <] acquire: the functions
+  if (depth >= size) {
+    return;
+  }
+  // The latest, then the others from the last one on.
+  const std::uint32_t latest = latest_.get();
+  std::uint32_t at = latest;
+  if (depth != 0) {
+    at = size - depth;
+    at = at <= latest ? at - 1 : at;
+  }
+  const link& next = links_[at];
+  if (auto* const with_info = next.with_info.get()) {
+    with_info(number, info, context);
+  } else if (auto* const plain = next.plain.get()) {
+    plain(number);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_POSIX
+#endif
+
+#include <cerrno>
+#include <new>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The handler that is ours in this process, and what else was installed for the signal.
+struct urgent_handlers {
+  static constexpr std::string_view process_name = "os::urgent_handlers";
+  std::atomic<void (*)(int, ::siginfo_t*, void*)> ours{nullptr};
+  handler_chain others;
+};
+
+THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
+  // A foreign handler may call us, and may have no more than the number.
+  preempt_target* const target =
+      info != nullptr && context != nullptr ? target_of(*info, context) : nullptr;
+  if (target != nullptr) {
+    const int kept = errno;
+    const void* const outer = target->context;
+    if constexpr (!base::signals_are_deferred) {
+      target->context = context;
+    }
+    target->interrupt(target->argument);
+    if constexpr (!base::signals_are_deferred) {
+      target->context = outer;
+    }
+    errno = kept;
+    return;
+  }
+  process_wide<urgent_handlers>::get().others.pass_on(number, info, context);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void install_preempt_handler() noexcept {
+  auto& known = process_wide<urgent_handlers>::get();
+  auto* const handler = first_in_process(known.ours, &handle_preempt_signal);
+  struct ::sigaction found {};
+  if (::sigaction(preempt_signal, nullptr, &found) != 0 ||
+      ((found.sa_flags & SA_SIGINFO) != 0 && found.sa_sigaction == handler)) {
+    return;
+  }
+  known.others.found(found);
+  struct ::sigaction ours {};
+  ours.sa_sigaction = handler;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigemptyset(&ours.sa_mask);
+  ::sigaction(preempt_signal, &ours, nullptr);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void unblock_preempt_signal() noexcept {
+  ::sigset_t urgent;
+  sigemptyset(&urgent);
+  sigaddset(&urgent, preempt_signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
+}
+
+THRUM_OUT_OF_LINE bool signal_stack::reserve() noexcept {
+  const std::size_t frame = signal_frame_bytes();
+  constexpr std::size_t for_handlers = std::size_t{64} << 10;
+  const std::size_t page = page_size();
+  bytes_ = ((frame + for_handlers + page - 1) / page + 1) * page;
+  memory_ = map(bytes_);
+  if (memory_ == nullptr) {
+    return false;
+  }
+  if (install_guard(memory_, page) == guard_kind::mprotect) {
+    guards_ = 1;
+  }
+  return true;
+}
+
+THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
+  unblock_preempt_signal();
+  const std::size_t page = page_size();
+  auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
+  mark->target = &target;
+  target.unmarked.store(false, std::memory_order_relaxed);  // relaxed: none is for this thread yet
+  set_up();
+}
+
+THRUM_OUT_OF_LINE bool signal_stack::open_for_faults() noexcept {
+  ::stack_t there{};
+  if (::sigaltstack(nullptr, &there) != 0 || (there.ss_flags & SS_DISABLE) == 0 || !reserve()) {
+    return false;
+  }
+  set_up();
+  return true;
+}
+
+THRUM_OUT_OF_LINE void signal_stack::set_up() noexcept {
+  const std::size_t page = page_size();
+  ::stack_t ours{};
+  ours.ss_sp = static_cast<char*>(memory_) + page;
+  ours.ss_size = bytes_ - page;
+  ::sigaltstack(&ours, &before_);
+}
+
+THRUM_OUT_OF_LINE void signal_stack::close() noexcept {
+  ::stack_t there{};
+  if (::sigaltstack(nullptr, &there) == 0 &&
+      there.ss_sp == static_cast<char*>(memory_) + page_size()) {
+    ::sigaltstack(&before_, nullptr);
+  }
+  give_back();
+}
+
+THRUM_OUT_OF_LINE void signal_stack::give_back() noexcept {
+  if (memory_ != nullptr) {
+    unmap(memory_, bytes_);
+    return_guard_budget(guards_);
+    guards_ = 0;
+    memory_ = nullptr;
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/preempt_signal.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_PREEMPT_SIGNAL_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+// The call that an interrupted thread makes is in machine_*.hpp; what it calls is here.
+
+#include <cerrno>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+/// The part of it that needs no assembly.
+void thrum_run_interruption(preempt_target*, const void*) noexcept
+    asm(THRUM_SYMBOL("thrum_run_interruption"));
+[[gnu::used]] THRUM_NOINLINE inline void thrum_run_interruption(preempt_target* target,
+                                                                const void* pushed) noexcept {
+  const ::DWORD last_error = ::GetLastError();
+  const int error_number = errno;
+  target->context = pushed;
+  target->interrupt(target->argument);
+  target->context = nullptr;
+  errno = error_number;
+  ::SetLastError(last_error);
+  target->is_under_way.store(false, release);  // [pt.call >] the words of the target are free again
+}
+
+/// Where a library lies in memory.
+struct code_range {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+
+  bool holds(std::uintptr_t address) const noexcept { return address >= low && address < high; }
+
+  static code_range of(const wchar_t* library) noexcept {
+    const auto* const begin = reinterpret_cast<const char*>(::GetModuleHandleW(library));
+    if (begin == nullptr) {
+      return {};
+    }
+    const auto* const old = reinterpret_cast<const ::IMAGE_DOS_HEADER*>(begin);
+    const auto* const head = reinterpret_cast<const ::IMAGE_NT_HEADERS*>(begin + old->e_lfanew);
+    const auto low = reinterpret_cast<std::uintptr_t>(begin);
+    return {low, low + head->OptionalHeader.SizeOfImage};
+  }
+};
+
+/// Those with locks that the system has no way to take from a thread that stands still.
+inline constinit code_range system_code[2];
+/// Those from which it is called.
+inline constinit code_range calling_code[2];
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void install_preempt_handler() noexcept {
+  system_code[0] = code_range::of(L"ntdll.dll");
+  system_code[1] = code_range::of(L"kernelbase.dll");
+  calling_code[0] = system_code[0];
+  calling_code[1] = code_range::of(L"win32u.dll");
+  find_what_a_call_keeps();
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/thread_ref.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <cstddef>
+#include <cstring>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+/// The reference stays open, or closed, to the end of a block.
+class thread_ref::held {
+ public:
+  explicit held(const thread_ref& ref) noexcept : ref_(ref) {
+    while (ref_.locked_.exchange(true, acquire)) {  // [tr.lock <] acquire: what the last one did
+      ::SwitchToThread();
+    }
+  }
+  ~held() { ref_.locked_.store(false, release); }  // [tr.lock >] release: what was done meanwhile
+  held(const held&) = delete;
+  held& operator=(const held&) = delete;
+
+ private:
+  const uninterrupted still_{};  // a thread that waits for the lock waits for this one
+  const thread_ref& ref_;
+};
+
+/// Some thread of the process stops another one (TS2).
+inline constinit std::atomic<bool> somebody_stops{false};
+
+/// Its thread stands still to the end of a block, if there is one (TS1). Inside of held.
+class thread_ref::stopped {
+ public:
+  stopped(const thread_ref& ref, ::DWORD parts) noexcept : handle_(ref.handle_) {
+    if (ref.number_.get() == 0) {
+      return;
+    }
+    while (somebody_stops.exchange(true, acquire)) {  // [tr.stop <] acquire: it has let go
+      ::SwitchToThread();
+    }
+    has_turn_ = true;
+    is_stopped_ = ::SuspendThread(handle_) != static_cast<::DWORD>(-1);
+    machine_.ContextFlags = parts;
+    // It has stopped when this returns, and not before.
+    is_known_ = is_stopped_ && ::GetThreadContext(handle_, &machine_) != 0;
+  }
+  ~stopped() {
+    if (is_stopped_) {
+      ::ResumeThread(handle_);
+    }
+    if (has_turn_) {
+      somebody_stops.store(false, release);  // [tr.stop >] release: the thread goes on
+    }
+  }
+  stopped(const stopped&) = delete;
+  stopped& operator=(const stopped&) = delete;
+
+  [[nodiscard]] bool is_known() const noexcept { return is_known_; }
+  ::CONTEXT& machine() noexcept { return machine_; }
+
+  /// Whether it stands behind the instruction by which the system is called; wine has another one.
+  [[nodiscard]] bool is_in_system() const noexcept {
+    const std::uintptr_t place = place_of(machine_);
+    for (const code_range& each : calling_code) {
+      if (each.holds(place) && each.holds(place - system_call_bytes)) {
+        return is_behind_system_call(place);
+      }
+    }
+    return false;
+  }
+
+  /// Whether it may hold a lock for which all others would wait (TS4).
+  [[nodiscard]] bool is_in_system_code() const noexcept {
+    for (const code_range& each : system_code) {
+      if (each.holds(place_of(machine_))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether it stands in code that the process can see. An emulation of the system has other code, too,
+  /// and a thread that is made to call the system there spoils the call that it comes from.
+  [[nodiscard]] bool is_in_visible_code() const noexcept {
+    ::MEMORY_BASIC_INFORMATION about;
+    return ::VirtualQuery(reinterpret_cast<const void*>(place_of(machine_)), &about,
+                          sizeof about) != 0 &&
+           about.State == MEM_COMMIT;
+  }
+
+  bool change() noexcept { return ::SetThreadContext(handle_, &machine_) != 0; }
+
+ private:
+  ::HANDLE handle_;
+  bool has_turn_ = false;
+  bool is_stopped_ = false;
+  bool is_known_ = false;
+  ::CONTEXT machine_{};
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
+  // What a look at it goes by.
+  [[maybe_unused]] static const bool is_known = (install_preempt_handler(), true);
+  ::HANDLE own = nullptr;
+  const ::HANDLE process = ::GetCurrentProcess();
+  if (::DuplicateHandle(process, ::GetCurrentThread(), process, &own, 0, FALSE,
+                        DUPLICATE_SAME_ACCESS) == 0) {
+    return;
+  }
+  {
+    const held guard(*this);
+    handle_ = own;
+    block_ = own_thread_block();
+    number_.set(::GetCurrentThreadId());
+  }
+  own_uninterrupted().set(&uninterrupted_);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::close() noexcept {
+  own_uninterrupted().set(nullptr);
+  const held guard(*this);
+  if (number_.get() != 0) {
+    number_.set(0);
+    ::CloseHandle(handle_);
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
+  return number_.peek() == ::GetCurrentThreadId();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_ref::cpu_now() const noexcept {
+  constexpr std::int64_t unit_ns = 100;
+  const held guard(*this);
+  ::FILETIME begun;
+  ::FILETIME ended;
+  ::FILETIME kernel;
+  ::FILETIME user;
+  if (number_.get() == 0 || ::GetThreadTimes(handle_, &begun, &ended, &kernel, &user) == 0) {
+    return 0;
+  }
+  const auto ticks = [](const ::FILETIME& time) {
+    return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime);
+  };
+  return (ticks(kernel) + ticks(user)) * unit_ns;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
+  if (is_calling_thread()) {
+    return thread_look::computes;
+  }
+  const held guard(*this);
+  const stopped its(*this, CONTEXT_CONTROL);
+  return its.is_known() && !its.is_in_system() ? thread_look::computes : thread_look::in_system;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
+  // What the call and the function that it calls have at least, above what is kept for an overflow.
+  constexpr std::uintptr_t handler_bytes = 16'384;
+  constexpr std::ptrdiff_t base_in_block = 0x08;
+  constexpr std::ptrdiff_t low_in_block = 0x1478;
+  constexpr std::ptrdiff_t guaranteed_in_block = 0x1748;
+  if (kept_bytes() == 0 || is_calling_thread()) {
+    return false;
+  }
+  const held guard(*this);
+  // Under the lock, as another thread may have sent it there meanwhile.
+  // [pt.call <] acquire: the last call has taken its words from the target
+  if (target.is_under_way.load(acquire)) {
+    return false;
+  }
+  stopped its(*this, CONTEXT_CONTROL | CONTEXT_INTEGER);
+  if (!its.is_known() || its.is_in_system() || its.is_in_system_code() ||
+      !its.is_in_visible_code() ||
+      uninterrupted_.load(relaxed) != 0) {  // relaxed: its thread stands still
+    return false;
+  }
+  std::uintptr_t base = 0;
+  std::uintptr_t low = 0;
+  std::memcpy(&base, block_ + base_in_block, sizeof base);
+  std::memcpy(&low, block_ + low_in_block, sizeof low);
+  std::uint32_t guaranteed = 0;
+  std::memcpy(&guaranteed, block_ + guaranteed_in_block, sizeof guaranteed);
+  ::CONTEXT& machine = its.machine();
+  const std::uintptr_t sp = stack_pointer_of(machine);
+  if (sp > base || sp < low || sp - low < kept_bytes() + handler_bytes + guaranteed) {
+    return false;
+  }
+  // TS3: what the call needs goes by the target and a register.
+  send_to_injected_call(machine, target);
+  target.is_under_way.store(true, relaxed);  // relaxed: its thread goes on by a call of the system
+  if (!its.change()) {
+    target.is_under_way.store(false, relaxed);  // relaxed: no thread has seen it
+    return false;
+  }
+  return true;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/windows/thread_word.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_word_place::place() noexcept {
+  constexpr std::uint32_t first_in_block = 0x1480;
+  if (const std::uint32_t known = at_.get(); known != 0) {
+    return known;
+  }
+  const ::DWORD index = ::TlsAlloc();
+  if (index >= TLS_MINIMUM_AVAILABLE) {
+    base::fatal(
+        "thread: the system has no thread-local index left (TlsAlloc); allocate fewer in this "
+        "program");
+  }
+  const auto own = static_cast<std::uint32_t>(first_in_block + index * sizeof(void*));
+  const std::uint32_t first = at_.settle(own);
+  if (first != own) {
+    ::TlsFree(index);
+  }
+  return first;
+}
+
+/// The system's words of fibres: a fibre that the program makes has words of its own.
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_slot::index() noexcept {
+  if (const std::uint32_t known = made_.get(); known != 0) {
+    return known - 1;
+  }
+  const ::DWORD index = ::FlsAlloc(at_end_);
+  if (index == FLS_OUT_OF_INDEXES) {
+    base::fatal(
+        "thread: the system has no fiber-local index left (FlsAlloc); allocate fewer in this "
+        "program");
+  }
+  const std::uint32_t first = made_.settle(index + 1);
+  if (first != index + 1) {
+    ::FlsFree(index);
+  }
+  return first - 1;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_slot::get() noexcept {
+  return ::FlsGetValue(index());
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_slot::set(void* word) noexcept {
+  ::FlsSetValue(index(), word);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/bsd/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_THREAD_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+
+#include <cerrno>
+#include <ctime>
+
+#include <mach/mach.h>
+#include <mach/thread_act.h>
+#include <mach/thread_info.h>
+#include <pthread.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
+  ::pthread_setname_np(name);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
+  std::uint64_t number = 0;
+  ::pthread_threadid_np(nullptr, &number);
+  return number;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
+  const int before = errno;
+  const std::int64_t end = deadline_after(ns);
+  for (std::int64_t left = ns; left > 0; left = end - now()) {
+    const ::timespec rest = to_timespec(left);
+    ::nanosleep(&rest, nullptr);
+  }
+  errno = before;
+}
+
+/// The port's name is the thread's own, and no right of ours: it means nothing once the thread has
+/// ended.
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
+  port_.set(::pthread_mach_thread_np(::pthread_self()));
+}
+
+THRUM_OUT_OF_LINE void thread_sight::close() noexcept { port_.set(0); }
+
+/// False: there is no such thread.
+inline bool ask_for_thread(::thread_t port, ::thread_basic_info& found) noexcept {
+  ::mach_msg_type_number_t words = THREAD_BASIC_INFO_COUNT;
+  return port != 0 &&
+         ::thread_info(port, THREAD_BASIC_INFO, reinterpret_cast<::thread_info_t>(&found),
+                       &words) == KERN_SUCCESS;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_sight::cpu_now() const noexcept {
+  ::thread_basic_info found{};
+  if (!ask_for_thread(port_.get(), found)) {
+    return 0;
+  }
+  const auto ns = [](const ::time_value& time) {
+    return std::int64_t{time.seconds} * nanoseconds_per_second +
+           std::int64_t{time.microseconds} * 1000;
+  };
+  return ns(found.user_time) + ns(found.system_time);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
+  ::thread_basic_info found{};
+  return ask_for_thread(port_.get(), found) && found.run_state == TH_STATE_RUNNING
+             ? thread_look::computes
+             : thread_look::in_system;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/bsd/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_THREAD_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+
+#include <cerrno>
+#include <ctime>
+
+#include <pthread.h>
+#include <pthread_np.h>
+#include <sched.h>
+#include <sys/param.h>
+#include <sys/proc.h>
+#include <sys/sysctl.h>
+#include <sys/types.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
+  ::pthread_setname_np(::pthread_self(), name);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {
+  const int cpu = ::sched_getcpu();
+  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
+  return static_cast<std::uint64_t>(::pthread_getthreadid_np());
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
+  if (ns <= 0) {
+    return;
+  }
+  const int before = errno;
+  const ::timespec until = to_timespec(deadline_after(ns));
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+  errno = before;
+}
+
+THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
+  clock_sight::open();
+  tid_.set(thread_id());
+}
+
+THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
+  clock_sight::close();
+  tid_.set(0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
+  const std::uint64_t tid = tid_.get();
+  if (tid == 0) {
+    return thread_look::in_system;
+  }
+  // In memory of its own: more than some stacks have, and malloc may be locked.
+  constexpr std::size_t most_threads = 256;
+  std::size_t bytes = most_threads * sizeof(::kinfo_proc);
+  const std::size_t mapped = bytes;
+  auto* const threads = static_cast<::kinfo_proc*>(map(mapped));
+  if (threads == nullptr) {
+    return thread_look::unknown;
+  }
+  int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID | KERN_PROC_INC_THREAD, ::getpid()};
+  // If there is no room for all, it fails and has listed the first ones.
+  ::sysctl(name, 4, threads, &bytes, nullptr, 0);
+  thread_look seen = thread_look::unknown;
+  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing is listed there are zeros
+    if (static_cast<std::uint64_t>(threads[i].ki_tid) == tid) {
+      seen = threads[i].ki_stat == SRUN ? thread_look::computes : thread_look::in_system;
+    }
+  }
+  unmap(threads, mapped);
+  return seen;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/posix/thread_ref.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
+
+#include <cerrno>
+#include <cstddef>
+#include <new>
+
+#include <sched.h>
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+struct thread::life {
+  void* (*entry)(void*);
+  void* argument;
+  std::atomic<bool> has_ended{false};
+};
+
+THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(void*), void* argument) noexcept {
+  auto* const fresh = new (std::nothrow) life{entry, argument};
+  if (fresh == nullptr) {
+    return ENOMEM;
+  }
+  const int error = joinable_thread::start(
+      out,
+      [](void* its) -> void* {
+        life& own = *static_cast<life*>(its);
+        void* const result = own.entry(own.argument);
+        own.has_ended.store(true, release);  // [th.end >] release: all that the thread has done
+        return result;
+      },
+      fresh);
+  if (error != 0) {
+    delete fresh;
+    return error;
+  }
+  out.life_ = fresh;
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void thread::join() noexcept {
+  joinable_thread::join();
+  delete life_;
+  life_ = nullptr;
+}
+
+THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (!joinable() || !life_->has_ended.load(acquire)) {  // [th.end <] acquire: what it has done
+    return false;
+  }
+  join();
+  return true;
+}
+
+using namespace base::orders;
+
+/// The reference stays open, or closed, to the end of a block.
+class thread_ref::held {
+ public:
+  explicit held(const thread_ref& ref) noexcept : ref_(ref) {
+    while (ref_.locked_.exchange(true, acquire)) {  // [tr.lock <] acquire: what the last one did
+      ::sched_yield();
+    }
+  }
+  ~held() { ref_.locked_.store(false, release); }  // [tr.lock >] release: what was done meanwhile
+  held(const held&) = delete;
+  held& operator=(const held&) = delete;
+
+ private:
+  const thread_ref& ref_;
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
+  const ::pthread_t self = ::pthread_self();
+  const held guard(*this);
+  handle_.set(self);
+  sight_.open();
+  is_open_.set(true);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::close() noexcept {
+  const held guard(*this);
+  is_open_.set(false);
+  sight_.close();
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
+  return is_open_.peek() && ::pthread_equal(handle_.peek(), ::pthread_self()) != 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
+  const held guard(*this);
+  if (!is_open_.get()) {
+    return false;
+  }
+  if (!target.is_to_be_sent() || ::pthread_kill(handle_.get(), preempt_signal) == 0) {
+    return true;
+  }
+  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
+  return false;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+// What systems do in several ways for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// The system is asked for the stack: what a context says of it differs.
+THRUM_NOINLINE THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t&,
+                                                           const void*) noexcept {
+  ::stack_t stack{};
+  if (::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0 ||
+      stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  return signal_stack_mark::target_at(stack.ss_sp);
+}
+
+/// With room for the widest vectors that there are.
+THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
+  constexpr std::size_t widest = std::size_t{16} << 10;
+  const auto least = static_cast<std::size_t>(MINSIGSTKSZ);
+  return least < widest ? widest : least;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif
+
+// ---- thrum/detail/os/linux/futex.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_FUTEX_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+
+#include <cerrno>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word,
+                                       std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+  constexpr long futex_time64 = 422;  // newer than some systems' headers; the same everywhere
+  const std::int64_t ns = timeout_ns < 0 ? 0 : timeout_ns;
+  if (sizeof(long) == sizeof(std::int64_t) || form == futex_form::with_long_seconds) {
+    const auto timeout = old_kernel_time::from(ns);
+    return ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
+                     timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
+  }
+  const auto timeout = kernel_time::from(ns);
+  return ::syscall(futex_time64, &word, FUTEX_WAIT_PRIVATE, expected,
+                   timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
+                                                 std::uint32_t expected,
+                                                 std::int64_t timeout_ns) noexcept {
+  const int before = errno;
+  long result = call_futex_wait(futex_form::with_64_bits, word, expected, timeout_ns);
+  if constexpr (sizeof(long) != sizeof(std::int64_t)) {
+    if (result != 0 && (errno == ENOSYS || errno == EPERM)) {  // EPERM: older containers
+      result = call_futex_wait(futex_form::with_long_seconds, word, expected, timeout_ns);
+    }
+  }
+  const bool timed_out = result != 0 && errno == ETIMEDOUT;
+  errno = before;
+  return !timed_out;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
+                                                 int how_many) noexcept {
+  const int before = errno;
+  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);
+  errno = before;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/linux/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_THREAD_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+
+#include <cerrno>
+#include <ctime>
+#include <string_view>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
+  constexpr std::size_t limit = 16;  // kernel: TASK_COMM_LEN, with the terminating zero
+  char text[limit] = {};
+  for (std::size_t i = 0; i + 1 < limit && name[i] != '\0'; ++i) {
+    text[i] = name[i];
+  }
+  ::pthread_setname_np(::pthread_self(), text);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void ask_for_short_waits() noexcept {
+  if constexpr (THRUM_TRIES_SYSTEM_CALLS == 0) {
+    return;
+  }
+  struct {  // sched_attr, which the C library does not declare
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } attributes{};
+  attributes.size = sizeof attributes;
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 &&
+      attributes.policy == SCHED_OTHER) {
+    attributes.runtime = 100'000;  // ns of a slice: the shortest there is
+    ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {
+  const int cpu = ::sched_getcpu();
+  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
+  return static_cast<std::uint64_t>(::syscall(SYS_gettid));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t count_threads() noexcept {
+  char text[4096];
+  const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return 0;
+  }
+  const ssize_t length = ::read(fd, text, sizeof text);
+  ::close(fd);
+  const std::string_view status(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+  constexpr std::string_view key = "\nThreads:\t";
+  std::size_t n = 0;
+  const std::size_t at = status.find(key);
+  for (std::size_t i = at + key.size(); at != status.npos && i < status.size(); ++i) {
+    if (status[i] < '0' || status[i] > '9') {
+      break;
+    }
+    n = n * 10 + static_cast<std::size_t>(status[i] - '0');
+  }
+  return n;
+}
+
+THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
+  if (ns <= 0) {
+    return;
+  }
+  const ::timespec until = to_timespec(deadline_after(ns));
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/linux/thread.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_LINUX_THREAD_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+
+#include <cstddef>
+#include <string_view>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
+  if (!joinable_ || ::pthread_tryjoin_np(handle_, nullptr) != 0) {
+    return false;
+  }
+  joinable_ = false;
+  return true;
+}
+
+using namespace base::orders;
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
+  ::clockid_t own{};
+  const bool known = ::pthread_getcpuclockid(::pthread_self(), &own) == 0;
+  tid_.set(thread_id());
+  clock_.set(known ? own : unknown);
+}
+
+THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
+  return tid_.get() == thread_id();
+}
+
+/// The text of a file that the system keeps for each thread, as much as `buffer` takes; empty where
+/// there is none. Some 10 us; no malloc, no lock.
+THRUM_NOINLINE inline std::string_view about_thread(std::uint64_t thread, std::string_view file,
+                                                    char (&buffer)[256]) noexcept {
+  base::message<64> path("/proc/self/task/");
+  path.append(thread).append(file).append(std::string_view("\0", 1));
+  const int fd = ::open(path.view().data(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return {};
+  }
+  const ssize_t length = ::read(fd, buffer, sizeof buffer);
+  ::close(fd);
+  return {buffer, length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
+  const std::uint64_t thread = tid_.get();
+  if (thread == 0) {
+    return thread_look::in_system;
+  }
+  char buffer[256];
+  // "number (name) state ...", where the name may hold anything.
+  const std::string_view stat = about_thread(thread, "/stat", buffer);
+  const std::size_t at = stat.rfind(") ");
+  if (at == stat.npos || at + 2 >= stat.size()) {
+    return thread_look::unknown;
+  }
+  if (stat[at + 2] == 'R') {
+    return thread_look::computes;
+  }
+  // "-1" in place of the number of a call, "running" if it is back.
+  const std::string_view call = about_thread(thread, "/syscall", buffer);
+  return call.starts_with("-1 ")       ? thread_look::in_fault
+         : call.starts_with("running") ? thread_look::computes
+                                       : thread_look::in_system;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::naps() const noexcept {
+  char buffer[256];
+  const std::string_view call = about_thread(tid_.get(), "/syscall", buffer);
+  // The last is the second with 64 bits of seconds, on processors of 32 bits.
+  constexpr long clock_nanosleep_time64 = sizeof(long) == 4 ? 407 : SYS_clock_nanosleep;
+  for (const long number :
+       {long{SYS_nanosleep}, long{SYS_clock_nanosleep}, clock_nanosleep_time64}) {
+    base::message<32> wanted;
+    wanted.append(static_cast<std::uint64_t>(number)).append(" ");
+    if (call.substr(0, wanted.view().size()) == wanted.view()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
+  const auto to = static_cast<::pid_t>(tid_.get());
+  if (to == 0) {
+    return false;
+  }
+  ::siginfo_t info{};
+  info.si_signo = preempt_signal;
+  info.si_code = preempt_code;
+  info.si_value.sival_ptr = &target;
+  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0) {
+    return true;
+  }
+  if (!target.is_to_be_sent() || ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0) {
+    return true;
+  }
+  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
+  return false;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Where an emulator refuses a signal with a value, the handler finds its thread by its stack.
+THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
+  if (info.si_code == preempt_code) {
+    return static_cast<preempt_target*>(info.si_value.sival_ptr);
+  }
+  const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
+  if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
+    return nullptr;
+  }
+  return signal_stack_mark::target_at(stack.ss_sp);
+}
+
+/// The kernel says it: 12 KiB where there are wide vectors.
+THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
+  constexpr unsigned long at_minsigstksz = 51;  // newer than some systems' headers
+  return ::getauxval(at_minsigstksz);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/darwin/wait_on_address.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+// futex_wait and futex_wake of os/note.hpp, on macOS.
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+extern "C" {
+[[gnu::weak]] int thrum_sync_wait(void* address, std::uint64_t expected, std::size_t size,
+                                  std::uint32_t flags) noexcept __asm__("_os_sync_wait_on_address");
+[[gnu::weak]] int thrum_sync_wait_for(void* address, std::uint64_t expected, std::size_t size,
+                                      std::uint32_t flags, std::uint32_t clock,
+                                      std::uint64_t ns) noexcept
+    __asm__("_os_sync_wait_on_address_with_timeout");
+[[gnu::weak]] int thrum_sync_wake_any(void* address, std::size_t size, std::uint32_t flags) noexcept
+    __asm__("_os_sync_wake_by_address_any");
+[[gnu::weak]] int thrum_sync_wake_all(void* address, std::size_t size, std::uint32_t flags) noexcept
+    __asm__("_os_sync_wake_by_address_all");
+int thrum_ulock_wait(std::uint32_t operation, void* address, std::uint64_t expected,
+                     std::uint32_t microseconds) noexcept __asm__("___ulock_wait");
+int thrum_ulock_wake(std::uint32_t operation, void* address, std::uint64_t value) noexcept
+    __asm__("___ulock_wake");
+}
+
+inline constexpr std::uint32_t ulock_compare_and_wait = 1;
+inline constexpr std::uint32_t ulock_wake_all = 0x100;
+
+/// The result of the wait, and errno. Its clock stands while the machine sleeps, as now() does.
+inline int wait_on_address(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                           std::int64_t timeout_ns) noexcept {
+  if (&thrum_sync_wait_for != nullptr) {
+    constexpr std::uint32_t mach_absolute_time = 32;
+    return timeout_ns < 0 ? thrum_sync_wait(&word, expected, sizeof word, 0)
+                          : thrum_sync_wait_for(&word, expected, sizeof word, 0, mach_absolute_time,
+                                                static_cast<std::uint64_t>(timeout_ns));
+  }
+  // 0 is for ever; what is longer than fits ends early, as by a signal.
+  constexpr std::int64_t most = 1'000'000'000;
+  std::int64_t microseconds = 0;
+  if (timeout_ns >= 0) {
+    microseconds = timeout_ns / 1000 + 1;
+    microseconds = microseconds < most ? microseconds : most;
+  }
+  const int result = thrum_ulock_wait(ulock_compare_and_wait, &word, expected,
+                                      static_cast<std::uint32_t>(microseconds));
+  if (result < 0 && errno == ETIMEDOUT && microseconds == most) {
+    errno = EINTR;
+  }
+  return result;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
+                                                 std::uint32_t expected,
+                                                 std::int64_t timeout_ns) noexcept {
+  const int before = errno;
+  bool timed_out = timeout_ns == 0;  // which the system takes for an error
+  if (!timed_out) {
+    timed_out = wait_on_address(word, expected, timeout_ns) < 0 && errno == ETIMEDOUT;
+  }
+  errno = before;
+  return !timed_out;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
+                                                 int how_many) noexcept {
+  const int before = errno;
+  const bool has_sync = &thrum_sync_wake_all != nullptr;
+  if (how_many == 1) {
+    has_sync ? thrum_sync_wake_any(&word, sizeof word, 0)
+             : thrum_ulock_wake(ulock_compare_and_wait, &word, 0);
+  } else {  // those that are too many look at the word and sleep on
+    has_sync ? thrum_sync_wake_all(&word, sizeof word, 0)
+             : thrum_ulock_wake(ulock_compare_and_wait | ulock_wake_all, &word, 0);
+  }
+  errno = before;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/freebsd/umtx.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_FREEBSD_UMTX_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
+// futex_wait and futex_wake of os/note.hpp, on FreeBSD.
+
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
 
-#include <fcntl.h>
-#include <sys/event.h>
 #include <sys/types.h>
 
+#include <sys/umtx.h>
+
 namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
+                                                 std::uint32_t expected,
+                                                 std::int64_t timeout_ns) noexcept {
+  const int before = errno;
+  ::_umtx_time limit{};
+  limit._timeout = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);
+  limit._clockid = CLOCK_MONOTONIC;
+  // The fourth argument is the size of the fifth, which may be a timespec or this.
+  const int result = timeout_ns < 0
+                         ? ::_umtx_op(&word, UMTX_OP_WAIT_UINT_PRIVATE, expected, nullptr, nullptr)
+                         : ::_umtx_op(&word, UMTX_OP_WAIT_UINT_PRIVATE, expected,
+                                      reinterpret_cast<void*>(sizeof limit), &limit);
+  const bool timed_out = result != 0 && errno == ETIMEDOUT;
+  errno = before;
+  return !timed_out;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
+                                                 int how_many) noexcept {
+  const int before = errno;
+  ::_umtx_op(&word, UMTX_OP_WAKE_PRIVATE, static_cast<::u_long>(how_many), nullptr, nullptr);
+  errno = before;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/wait_table.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_WAIT_TABLE_HPP) && (!THRUM_HAS_FUTEX) && THRUM_BODIES
+#if !THRUM_HAS_FUTEX
+
+// ---- thrum/detail/os/thread_event.hpp ----
+//
+// What the wait table needs of the system (os/wait_table.hpp): an event, for which a thread sleeps. Code
+// that no signal and no other thread interrupts is in posix/thread.hpp and windows/thread.hpp.
+#ifndef THRUM_DETAIL_OS_THREAD_EVENT_HPP
+#define THRUM_DETAIL_OS_THREAD_EVENT_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Keeps errno to the end of a block.
+class kept_error {
+ public:
+  kept_error() noexcept = default;
+  ~kept_error() { errno = before_; }
+  kept_error(const kept_error&) = delete;
+  kept_error& operator=(const kept_error&) = delete;
+
+ private:
+  const int before_ = errno;
+};
+
+/// An event that happens once at most, for which one thread waits. A signal handler may post it.
+class thread_event {
+ public:
+  struct spares {};  // making a semaphore costs nothing
+
+  /// Does not return if the system refuses.
+  void open(spares& /*from*/) noexcept {
+    if (::sem_init(&posts_, 0, 0) != 0) {
+      base::fatal("semaphore: the system refuses to create one");
+    }
+  }
+  void lay_aside(spares& /*to*/) noexcept {}
+  void close() noexcept { ::sem_destroy(&posts_); }
+
+  void post() noexcept { ::sem_post(&posts_); }
+
+  /// False: `deadline` (of now(); negative: none) has passed. May return true early.
+  bool wait_until(std::int64_t deadline) noexcept {
+    return wait_for_post(posts_, deadline) != ETIMEDOUT;
+  }
+
+ private:
+  /// 0 or an errno value; a template, as not every C library has sem_clockwait. Without it, if the
+  /// system's time is set back the sleep lasts so much longer.
+  template <class Semaphore>
+  static int wait_for_post(Semaphore& posts, std::int64_t deadline) noexcept {
+    if (deadline < 0) {
+      return ::sem_wait(&posts) == 0 ? 0 : errno;
+    }
+    if constexpr (requires(::timespec t) { sem_clockwait(&posts, CLOCK_MONOTONIC, &t); }) {
+      const ::timespec until = to_timespec(deadline);
+      return sem_clockwait(&posts, CLOCK_MONOTONIC, &until) == 0 ? 0 : errno;
+    } else {
+      for (;;) {
+        const std::int64_t left = deadline - now();
+        if (left <= 0) {
+          return ::sem_trywait(&posts) == 0 ? 0 : ETIMEDOUT;
+        }
+        ::timespec until{};
+        ::clock_gettime(CLOCK_REALTIME, &until);
+        const std::int64_t at = std::int64_t{until.tv_sec} * nanoseconds_per_second + until.tv_nsec;
+        until = to_timespec(left > INT64_MAX - at ? INT64_MAX : at + left);
+        if (::sem_timedwait(&posts, &until) == 0) {
+          return 0;
+        }
+        if (errno != ETIMEDOUT) {
+          return errno;
+        }
+      }
+    }
+  }
+
+  ::sem_t posts_{};
+};
+
+/// Lets another thread run; `for_long`: also one that runs only while this one sleeps.
+inline void stand_aside(bool for_long) noexcept {
+  if (for_long) {
+    constexpr ::timespec moment{0, 50'000};
+    ::nanosleep(&moment, nullptr);
+  } else {
+    ::sched_yield();
+  }
+}
+
+/// Has it called in each child process that is forked from now on.
+inline void call_in_child(void (*what)()) noexcept { ::pthread_atfork(nullptr, nullptr, what); }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_POSIX
+
+#if THRUM_OS_WINDOWS
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// An event is an object of the kernel. Events are kept for the next that sleeps there: making one is dearer than
+// the sleep.
+
+/// Keeps the thread's last error to the end of a block.
+class kept_error {
+ public:
+  kept_error() noexcept = default;
+  ~kept_error() { ::SetLastError(before_); }
+  kept_error(const kept_error&) = delete;
+  kept_error& operator=(const kept_error&) = delete;
+
+ private:
+  const ::DWORD before_ = ::GetLastError();
+};
+
+/// An event that happens once at most, for which one thread waits.
+class thread_event {
+ public:
+  /// The unused events of one bucket, under its lock.
+  struct spares {
+    static constexpr std::size_t most = 8;
+    std::size_t count = 0;
+    ::HANDLE events[most] = {};
+  };
+
+  /// Does not return if the system refuses.
+  void open(spares& from) noexcept {
+    event_ =
+        from.count != 0 ? from.events[--from.count] : ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
+    if (event_ == nullptr) {
+      base::fatal("event: the system refuses to create one");
+    }
+  }
+  void lay_aside(spares& to) noexcept {
+    if (to.count != spares::most) {
+      ::ResetEvent(event_);
+      to.events[to.count++] = std::exchange(event_, nullptr);
+    }
+  }
+  void close() noexcept {
+    if (event_ != nullptr) {
+      ::CloseHandle(event_);
+    }
+  }
+
+  void post() noexcept { ::SetEvent(event_); }
+
+  /// False: `deadline` (of now(); negative: none) has passed.
+  bool wait_until(std::int64_t deadline) noexcept {
+    constexpr std::int64_t millisecond = 1'000'000;
+    constexpr std::int64_t longest = 86'400'000 * millisecond;  // a day, and then the next one
+    if (deadline < 0) {
+      ::WaitForSingleObject(event_, INFINITE);
+      return true;
+    }
+    for (std::int64_t left = deadline - now(); left > 0; left = deadline - now()) {
+      const std::int64_t part = left < longest ? left : longest;
+      const auto rounded_up = static_cast<::DWORD>((part + millisecond - 1) / millisecond);
+      if (::WaitForSingleObject(event_, rounded_up) == WAIT_OBJECT_0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  ::HANDLE event_ = nullptr;
+};
+
+/// Lets another thread run; `for_long`: also one that runs only while this one sleeps.
+inline void stand_aside(bool for_long) noexcept {
+  if (for_long) {
+    ::Sleep(1);
+  } else {
+    ::SwitchToThread();
+  }
+}
+
+/// There are no child processes that begin as copies.
+inline void call_in_child(void (* /*what*/)()) noexcept {}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_WINDOWS
+#endif  // THRUM_DETAIL_OS_THREAD_EVENT_HPP
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+/// A thread that sleeps on an address.
+struct sleeper {
+  const void* address;
+  sleeper* next = nullptr;
+  bool is_listed = true;
+  thread_event woken{};
+};
+
+struct wait_bucket {
+  std::atomic<bool> locked{false};
+  sleeper* first = nullptr;
+  thread_event::spares spares;
+};
+
+struct wait_table {
+  static constexpr std::string_view process_name = "os::wait_table";
+  static constexpr std::size_t size = 64;
+  wait_bucket buckets[size];
+
+  /// WT3
+  static wait_bucket& bucket_of(const void* address) noexcept {
+    const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(address) * 0x9e37'79b9'7f4a'7c15;
+    return process_wide<wait_table>::get().buckets[mixed >> 58];
+  }
+};
+static_assert(wait_table::size == std::size_t{1} << (64 - 58));
+
+/// A bucket, locked to the end of a block (WT1).
+class locked_bucket {
+ public:
+  explicit locked_bucket(wait_bucket& bucket) noexcept : bucket_(bucket) {
+    constexpr unsigned patience = 64;
+    // [wt.lock <] acquire: the list, and what was done before a wake
+    for (unsigned turn = 0; bucket_.locked.exchange(true, acquire); ++turn) {
+      // Its holder may be one that never runs while this thread is ready.
+      stand_aside(turn >= patience);
+    }
+  }
+  ~locked_bucket() {
+    bucket_.locked.store(false, release);  // [wt.lock >] release: the list
+  }
+  locked_bucket(const locked_bucket&) = delete;
+  locked_bucket& operator=(const locked_bucket&) = delete;
+
+  void push(sleeper& own) noexcept {
+    own.woken.open(bucket_.spares);
+    sleeper** link = &bucket_.first;
+    while (*link != nullptr) {
+      link = &(*link)->next;
+    }
+    *link = &own;
+  }
+
+  /// False: a wake has taken it out.
+  bool remove(sleeper& own) noexcept {
+    own.woken.lay_aside(bucket_.spares);
+    if (!own.is_listed) {
+      return false;
+    }
+    sleeper** link = &bucket_.first;
+    while (*link != &own) {
+      link = &(*link)->next;
+    }
+    *link = own.next;
+    return true;
+  }
+
+  void wake(const void* address, int how_many) noexcept {
+    for (sleeper** link = &bucket_.first; *link != nullptr && how_many > 0;) {
+      sleeper& found = **link;
+      if (found.address != address) {
+        link = &found.next;
+        continue;
+      }
+      *link = found.next;
+      found.is_listed = false;
+      found.woken.post();  // WT2
+      --how_many;
+    }
+  }
+
+ private:
+  const uninterrupted still_{};
+  wait_bucket& bucket_;
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
+                                                 std::uint32_t expected,
+                                                 std::int64_t timeout_ns) noexcept {
+  const kept_error before;
+  const std::int64_t deadline = timeout_ns < 0 ? -1 : deadline_after(timeout_ns);
+  wait_bucket& bucket = wait_table::bucket_of(&word);
+  sleeper own{&word};
+  {
+    locked_bucket guard(bucket);
+    if (word.load(relaxed) != expected) {  // relaxed: ordered by the bucket's lock
+      return true;
+    }
+    guard.push(own);
+  }
+  const bool in_time = own.woken.wait_until(deadline);
+  const bool was_woken = !locked_bucket(bucket).remove(own);  // WT2
+  own.woken.close();
+  return was_woken || in_time;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
+                                                 int how_many) noexcept {
+  const kept_error before;
+  const void* const address = &word;
+  locked_bucket(wait_table::bucket_of(address)).wake(address, how_many);
+}
+
+THRUM_OUT_OF_LINE void forget_sleepers() noexcept {
+  for (wait_bucket& each : process_wide<wait_table>::get().buckets) {
+    each.first = nullptr;
+    each.locked.store(false, relaxed);  // relaxed: there is only this thread
+  }
+}
+
+/// In each shared object that holds the library, as it is loaded.
+inline const bool are_sleepers_forgotten = (call_in_child(&forget_sleepers), true);
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // !THRUM_HAS_FUTEX
+#endif
+
+// ---- thrum/detail/os/posix/process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_PROCESS_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#if __has_include(<crt_externs.h>)  // macOS
+#include <crt_externs.h>
+#else
+extern "C" char** environ;
+#endif
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t own_process() noexcept { return ::getpid(); }
+
+// Where a handle cannot be made so that exec closes it, in one call, a child gets its streams only.
+#if __has_include(<crt_externs.h>)
+inline constexpr int spawn_closes_others = POSIX_SPAWN_CLOEXEC_DEFAULT;
+// A shared library has no environ.
+inline char** own_environment() noexcept { return *::_NSGetEnviron(); }
+#else
+inline constexpr int spawn_closes_others = 0;
+inline char** own_environment() noexcept { return ::environ; }
+#endif
+
+/// 0 or an errno value. A template, in which a function may be missing that newer systems have.
+template <class Actions>
+int begin_in(Actions& actions, const char* directory) noexcept {
+  if constexpr (requires { posix_spawn_file_actions_addchdir_np(&actions, directory); }) {
+    return posix_spawn_file_actions_addchdir_np(&actions, directory);
+  } else {
+    return ENOSYS;
+  }
+}
+
+/// Where what a child gets besides its streams begins.
+inline constexpr std::size_t first_extra_handle = 3;
+
+/// Copies of what a child gets from 3 on, with numbers that are not overwritten while others of them
+/// are put in their places. As many as there are, or an error.
+class extra_handles {
+ public:
+  extra_handles() noexcept = default;
+  extra_handles(const extra_handles&) = delete;
+  extra_handles& operator=(const extra_handles&) = delete;
+  ~extra_handles() {
+    for (std::size_t i = 0; i != used_; ++i) {
+      ::close(copies_[i]);
+    }
+  }
+
+  /// 0 or an errno value.
+  int add_to(::posix_spawn_file_actions_t& actions, const handle* extra, std::size_t n) noexcept {
+    if (n > most) {
+      return EMFILE;
+    }
+    for (; used_ != n; ++used_) {
+      constexpr std::size_t first = first_extra_handle;
+      const int copy = ::fcntl(extra[used_], F_DUPFD_CLOEXEC, static_cast<int>(first + n));
+      if (copy < 0) {
+        return errno;
+      }
+      copies_[used_] = copy;
+      const int error =
+          ::posix_spawn_file_actions_adddup2(&actions, copy, static_cast<int>(first + used_));
+      if (error != 0) {
+        ++used_;
+        return error;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr std::size_t most = 256;
+  int copies_[most];
+  std::size_t used_ = 0;
+};
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) noexcept {
+  extra_handles extra;
+  ::posix_spawn_file_actions_t actions;
+  ::posix_spawnattr_t attributes;
+  if (const int error = ::posix_spawn_file_actions_init(&actions); error != 0) {
+    return -error;
+  }
+  if (const int error = ::posix_spawnattr_init(&attributes); error != 0) {
+    ::posix_spawn_file_actions_destroy(&actions);
+    return -error;
+  }
+  ::sigset_t none;
+  ::sigset_t urgent;
+  sigemptyset(&none);  // these are macros on macOS
+  sigemptyset(&urgent);
+  sigaddset(&urgent, SIGURG);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &urgent);
+  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | spawn_closes_others;
+  int error = 0;
+  if (request.terminal != nullptr) {
+#if defined(POSIX_SPAWN_SETSID)
+    flags |= POSIX_SPAWN_SETSID;
+#else
+    error = EOPNOTSUPP;
+#endif
+  } else if (request.new_group) {
+    flags |= POSIX_SPAWN_SETPGROUP;
+    error = ::posix_spawnattr_setpgroup(&attributes, 0);
+  }
+  if (error == 0) {
+    error = ::posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
+  }
+#if __has_include(<crt_externs.h>)
+  for (int i = 0; i < 3 && error == 0; ++i) {
+    error = ::posix_spawn_file_actions_addinherit_np(&actions, i);
+  }
+#endif
+  for (int i = 0; i < 3 && error == 0; ++i) {
+    if (request.streams[i] != no_handle) {
+      error = ::posix_spawn_file_actions_adddup2(&actions, request.streams[i], i);
+    } else if (request.terminal != nullptr) {
+      error = ::posix_spawn_file_actions_addopen(&actions, i, request.terminal, O_RDWR, 0);
+    }
+  }
+  if (error == 0 && request.errors_to_output) {
+    error = ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  }
+  if (error == 0) {
+    error = extra.add_to(actions, request.extra, request.extras);
+  }
+  // A session gets its terminal by opening it, and has it while a process has it open there. If no stream
+  // does that, a number does it that nothing else of the child has: it is taken here meanwhile.
+  int spare = -1;
+  const bool opens_terminal = request.streams[0] == no_handle || request.streams[1] == no_handle ||
+                              request.streams[2] == no_handle;
+  if (error == 0 && request.terminal != nullptr && !opens_terminal) {
+    spare = ::fcntl(request.streams[0], F_DUPFD_CLOEXEC,
+                    static_cast<int>(first_extra_handle + request.extras));
+    error = spare < 0
+                ? errno
+                : ::posix_spawn_file_actions_addopen(&actions, spare, request.terminal, O_RDWR, 0);
+  }
+  if (error == 0 && request.directory != nullptr) {
+    error = begin_in(actions, request.directory);
+  }
+  ::pid_t child = 0;
+  if (error == 0) {
+    char* const* const environment =
+        request.environment != nullptr ? request.environment : own_environment();
+    error = start_unless_busy(
+        [&] {
+          return ::posix_spawnp(&child, request.arguments[0], &actions, &attributes,
+                                request.arguments, environment);
+        },
+        [](std::int64_t ns) { sleep_ns(ns); });
+  }
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (spare >= 0) {
+    ::close(spare);
+  }
+  return error != 0 ? -error : child;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_group(std::int64_t group, int signal) noexcept {
+  return result_of(::kill(-static_cast<::pid_t>(group), signal));
+}
+
+THRUM_OUT_OF_LINE io_result kill_group(std::int64_t group) noexcept {
+  return signal_group(group, SIGKILL);
+}
+
+THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t group) noexcept {
+  return signal_group(group, SIGTERM);
+}
+
+/// Closed by exec from the first moment: a child that another thread starts now must not hold it.
+inline int open_closed_by_exec() noexcept {
+#if __has_include(<crt_externs.h>)
+  return ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);  // posix_openpt refuses the flag
+#else
+  return ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+#endif
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_terminal(char* path, std::size_t room) noexcept {
+  const int fd = open_closed_by_exec();
+  if (fd < 0) {
+    return -errno;
+  }
+  int error = 0;
+  if (::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) {
+    error = errno;
+  } else {
+    error = ::ptsname_r(fd, path, room);
+  }
+  if (error != 0) {
+    ::close(fd);
+    return -error;
+  }
+  return fd;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resize_terminal(handle fd, unsigned rows,
+                                                           unsigned columns) noexcept {
+  ::winsize size{};
+  size.ws_row = static_cast<unsigned short>(rows);
+  size.ws_col = static_cast<unsigned short>(columns);
+  return result_of(::ioctl(fd, TIOCSWINSZ, &size));
+}
+
+THRUM_OUT_OF_LINE bool is_terminal_end(io_result result) noexcept { return result == -EIO; }
+
+THRUM_OUT_OF_LINE io_result kill_process(std::int64_t pid, handle child) noexcept {
+  return signal_process(pid, child, SIGKILL);
+}
+
+THRUM_OUT_OF_LINE io_result ask_process_to_end(std::int64_t pid, handle child) noexcept {
+  return signal_process(pid, child, SIGTERM);
+}
+
+THRUM_OUT_OF_LINE process_end end_of(int code, int status) noexcept {
+  process_end end;
+  end.code = code == CLD_EXITED ? status : 0;
+  end.signal = code == CLD_EXITED ? 0 : status;
+  end.dumped_core = code == CLD_DUMPED;
+  return end;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/bsd/process.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_BSD_PROCESS_HPP) && THRUM_OS_BSD && THRUM_BODIES
+
+#include <cerrno>
+#include <ctime>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/event.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_process(std::int64_t pid) noexcept {
+  const io_result made = result_of(::kqueue());
+  if (made < 0) {
+    return made;
+  }
+  const handle queue = handle_of(made);
+  struct ::kevent change {};
+  EV_SET(&change, static_cast<std::uintptr_t>(pid), EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, nullptr);
+  io_result result = result_of(::fcntl(queue, F_SETFD, FD_CLOEXEC));
+  if (result >= 0) {
+    result = result_of(::kevent(queue, &change, 1, nullptr, 0, nullptr));
+  }
+  if (result == -ESRCH) {
+    // It has ended, and waits to be reaped: macOS does not find it any more.
+    EV_SET(&change, 0, EVFILT_USER, EV_ADD, 0, 0, nullptr);
+    result = result_of(::kevent(queue, &change, 1, nullptr, 0, nullptr));
+    if (result >= 0) {
+      EV_SET(&change, 0, EVFILT_USER, 0, NOTE_TRIGGER, 0, nullptr);
+      result = result_of(::kevent(queue, &change, 1, nullptr, 0, nullptr));
+    }
+  }
+  if (result < 0) {
+    close(queue);
+    return result;
+  }
+  return made;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle child,
+                                                        bool may_block, bool reap,
+                                                        process_end& end) noexcept {
+  if (!reap) {
+    const io_result own = child == no_handle ? open_process(pid) : io_result{child};
+    if (own < 0) {
+      return own;
+    }
+    const io_result seen = wait_for(handle_of(own), false, may_block ? -1 : 0);
+    if (child == no_handle) {
+      close(handle_of(own));
+    }
+    return seen > 0 ? 0 : seen == 0 ? would_block : seen;
+  }
+  int status = 0;
+  const io_result found =
+      result_of(::wait4(static_cast<::pid_t>(pid), &status, may_block ? 0 : WNOHANG, nullptr));
+  if (found <= 0) {
+    return found == 0 ? would_block : found;
+  }
+  end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.dumped_core = WIFSIGNALED(status) && WCOREDUMP(status);
+  return 0;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, handle,
+                                                          int signal) noexcept {
+  return result_of(::kill(static_cast<::pid_t>(pid), signal));
+}
 
 THRUM_OUT_OF_LINE bool child_watch::is_open() const noexcept { return queue_ != no_handle; }
 
@@ -47796,2861 +49548,269 @@ THRUM_OUT_OF_LINE void vnode_watch::tell(const file_change_seen& seen, const cha
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/note.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_NOTE_HPP) && THRUM_BODIES
+// ---- thrum/detail/os/posix/new_handles.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP) && (THRUM_OS_BSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)) && THRUM_BODIES
 
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE void note::sleep() noexcept {
-  while (!announce_sleep()) {
-    futex_wait(word_, sleeping, -1);
-  }
-}
-
-THRUM_OUT_OF_LINE bool note::sleep_for(std::int64_t ns) noexcept {
-  if (ns <= 0) {
-    return is_set();
-  }
-  const std::int64_t deadline = deadline_after(ns);
-  for (std::int64_t left = ns; left > 0; left = deadline - now()) {
-    if (announce_sleep()) {
-      return true;
-    }
-    futex_wait(word_, sleeping, left);
-  }
-  return is_set();
-}
-
-THRUM_OUT_OF_LINE note::wakening note::sleep_or_nudge(std::int64_t ns) noexcept {
-  const std::int64_t deadline = ns < 0 ? ns : deadline_after(ns);
-  for (;;) {
-    std::uint32_t found = clear_value;
-    // [note.1 <] as in announce_sleep; and a nudge that was found came before this
-    word_.compare_exchange_strong(found, sleeping, acquire, acquire);
-    if (found == set) {
-      return wakening::event;
-    }
-    if (found == nudged) {
-      // [note.1 <, note.2 <] what there is to look at; or, if it fails, what was done before wake
-      return word_.compare_exchange_strong(found, clear_value, acquire, acquire) ? wakening::nudge
-                                                                                 : wakening::event;
-    }
-    std::int64_t left = -1;
-    if (ns >= 0) {
-      left = deadline - now();
-      if (left <= 0) {
-        return wakening::timeout;
-      }
-    }
-    futex_wait(word_, sleeping, left);
-  }
-}
-
-THRUM_OUT_OF_LINE void note::clear_while_woken() noexcept {
-  word_.exchange(clear_value, acquire);  // [note.1 <] what was done before wake is visible here
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/linux/memory.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_MEMORY_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 #include <fcntl.h>
-#include <sys/mman.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void* map(std::size_t bytes) noexcept {
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void unmap(void* memory, std::size_t bytes) noexcept {
-  ::munmap(memory, bytes);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
-                                                  std::size_t alignment) noexcept {
-  if (bytes > SIZE_MAX - alignment) {
-    return nullptr;
-  }
-  const std::size_t mapped = bytes + alignment;
-  void* const memory = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (memory == MAP_FAILED) {
-    return nullptr;
-  }
-  char* const begin = static_cast<char*>(memory);
-  const std::size_t misplaced = reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
-  const std::size_t before = misplaced == 0 ? 0 : alignment - misplaced;
-  char* const slab = begin + before;
-  if (before != 0) {
-    ::munmap(begin, before);
-  }
-  if (alignment != before) {
-    ::munmap(slab + bytes, alignment - before);
-  }
-  // Refused by kernels that have no huge pages, which is as good.
-  ::madvise(slab, bytes, MADV_NOHUGEPAGE);
-  return slab;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t bytes) noexcept {
-  ::madvise(memory, bytes, MADV_DONTNEED);
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE bool probe_guard_support() noexcept {
-  const std::size_t page = page_size();
-  void* const memory = map(page);
-  if (memory == nullptr) {
-    return false;
-  }
-  const bool works = ::madvise(memory, page, advice_guard_install) == 0 &&
-                     ::madvise(memory, page, advice_populate_read) != 0;
-  unmap(memory, page);
-  guard_support.set(works ? guard_support_state::yes : guard_support_state::no);
-  return works;
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE std::size_t read_mprotect_guard_limit() noexcept {
-  std::size_t mappings = 0;
-  const int fd = ::open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    char text[24];
-    const ssize_t length = ::read(fd, text, sizeof text);
-    for (ssize_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; ++i) {
-      mappings = mappings * 10 + static_cast<std::size_t>(text[i] - '0');
-    }
-    ::close(fd);
-  }
-  constexpr std::size_t kernel_default = 65'530;
-  const std::size_t limit = (mappings != 0 ? mappings : kernel_default) / 4;
-  mprotect_guard_limit.set(limit);
-  return limit;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE guard_result install_guard(void* memory,
-                                                            std::size_t bytes) noexcept {
-  if (has_cheap_guards() && ::madvise(memory, bytes, advice_guard_install) == 0) {
-    return guard_kind::madvise;
-  }
-  if (!take_guard_budget()) {
-    return guard_kind::none;
-  }
-  if (::mprotect(memory, bytes, PROT_NONE) != 0) {
-    return_guard_budget(1);
-    return guard_kind::none;
-  }
-  return guard_kind::mprotect;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
-                                                     guard_kind guard) noexcept {
-  if (guard == guard_kind::madvise) {
-    ::madvise(memory, guarded, advice_guard_remove);
-  } else if (guard == guard_kind::mprotect) {
-    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
-    return_guard_budget(1);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/memory.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_MEMORY_HPP) && (THRUM_OS_MACOS || THRUM_OS_FREEBSD) && THRUM_BODIES
-#include <sys/mman.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void* map(std::size_t bytes) noexcept {
-  void* const memory =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void unmap(void* memory, std::size_t bytes) noexcept {
-  ::munmap(memory, bytes);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void* map_stacks(std::size_t bytes,
-                                                  std::size_t alignment) noexcept {
-  if (bytes > SIZE_MAX - alignment) {
-    return nullptr;
-  }
-  char* const begin = static_cast<char*>(map(bytes + alignment));
-  if (begin == nullptr) {
-    return nullptr;
-  }
-  const std::size_t misplaced = reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
-  const std::size_t before = misplaced == 0 ? 0 : alignment - misplaced;
-  char* const slab = begin + before;
-  if (before != 0) {
-    ::munmap(begin, before);
-  }
-  if (alignment != before) {
-    ::munmap(slab + bytes, alignment - before);
-  }
-  return slab;
-}
-
-/// New pages in the place of the old ones: advice is no order on these systems.
-THRUM_NOINLINE THRUM_OUT_OF_LINE void discard_now(void* memory, std::size_t bytes) noexcept {
-  ::mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE guard_kind install_guard(void* memory,
-                                                          std::size_t bytes) noexcept {
-  return ::mprotect(memory, bytes, PROT_NONE) == 0 ? guard_kind::mprotect : guard_kind::none;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void return_foreign(void* memory, std::size_t, std::size_t guarded,
-                                                     guard_kind guard) noexcept {
-  if (guard == guard_kind::mprotect) {
-    ::mprotect(memory, guarded, PROT_READ | PROT_WRITE);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/elf/process_wide.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_ELF_PROCESS_WIDE_HPP) && THRUM_OS_ELF && THRUM_BODIES
-
-#include <cstring>
-#include <utility>
-
-#include <link.h>
-#if THRUM_SHARED_OBJECT
-#include <dlfcn.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// The object's note, and its anchor. In each translation unit that uses it; the first one counts.
-THRUM_NOINLINE inline void leave_note() noexcept {
-  asm volatile(
-      ".pushsection .bss.thrum_anchor,\"aw\",%%nobits\n"
-      ".balign 8\n"
-      "771: .zero 8\n"
-      ".popsection\n"
-      ".pushsection .note.thrum,\"a\",%%note\n"
-      ".balign 4\n"
-      ".long 6, %c0, 0x7468\n"  // bytes of the name, bytes of what it says, type
-      ".asciz \"thrum\"\n"
-      ".balign 4\n"
-      ".if %c0 == 8\n"
-      ".quad 771b - .\n"
-      ".else\n"
-      ".long 771b - .\n"
-      ".endif\n"
-      ".popsection"
-      :
-      : "i"(sizeof(std::intptr_t)));
-}
-
-/// Calls f(anchor) for the anchors of all objects that are loaded.
-template <class F>
-void for_each_anchor(F& f) noexcept {
-  ::dl_iterate_phdr(
-      [](::dl_phdr_info* object, std::size_t, void* argument) {
-        constexpr std::string_view own("thrum\0", 6);
-        for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
-          const auto& part = object->dlpi_phdr[i];
-          if (part.p_type != PT_NOTE) {
-            continue;
-          }
-          const std::size_t unit = part.p_align == 8 ? 8 : 4;
-          const auto up = [&](std::size_t n) { return (n + unit - 1) / unit * unit; };
-          const char* at = reinterpret_cast<const char*>(object->dlpi_addr + part.p_vaddr);
-          const char* const end = at + part.p_memsz;
-          while (at + sizeof(ElfW(Nhdr)) <= end) {
-            ElfW(Nhdr) head;
-            std::memcpy(&head, at, sizeof head);
-            const char* const name = at + sizeof head;
-            const char* const says = at + up(sizeof head + head.n_namesz);
-            if (std::string_view(name, head.n_namesz) == own && head.n_type == 0x7468 &&
-                head.n_descsz == sizeof(std::intptr_t)) {
-              std::intptr_t distance;
-              std::memcpy(&distance, says, sizeof distance);
-              const auto word =
-                  reinterpret_cast<std::uintptr_t>(says) + static_cast<std::uintptr_t>(distance);
-              (*static_cast<F*>(argument))(*reinterpret_cast<process_anchor*>(word));
-            }
-            at = says + up(head.n_descsz);
-          }
-        }
-        return 0;
-      },
-      &f);
-}
-
-/// Finds the directory, or makes it. Null: no memory.
-THRUM_COLD inline process_directory* find_directory() noexcept {
-  leave_note();
-  process_directory* found = nullptr;
-  // The outer walk holds the loader's lock, and ends at once.
-  ::dl_iterate_phdr(
-      [](::dl_phdr_info*, std::size_t, void* result) {
-        process_directory* directory = nullptr;
-        auto look = [&](process_anchor& anchor) {
-          if (directory == nullptr) {
-            directory = anchor.load(relaxed);  // relaxed: under the loader's lock
-          }
-        };
-        for_each_anchor(look);
-        if (directory == nullptr) {
-          if (void* const memory = map(sizeof(process_directory))) {
-            directory = static_cast<process_directory*>(memory);
-          }
-        }
-        auto set = [&](process_anchor& anchor) {
-          anchor.store(directory, relaxed);  // relaxed: under the loader's lock
-        };
-        for_each_anchor(set);
-        *static_cast<process_directory**>(result) = directory;
-        return 1;
-      },
-      &found);
-  return found;
-}
-
-/// Keeps the shared object that this is compiled into in memory.
-THRUM_COLD inline void stay_loaded() noexcept {
-#if THRUM_SHARED_OBJECT
-  ::Dl_info own{};
-  if (::dladdr(reinterpret_cast<void*>(&stay_loaded), &own) != 0) {
-    ::dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  }
-#endif
-}
-
-/// What is left of the page that small objects are put into: most of them are a few words long.
-struct page_of_objects {
-  static constexpr std::size_t size = 4096;
-  static constexpr std::size_t alignment = 64;
-
-  char* at = nullptr;
-  std::size_t left = 0;
-
-  /// Null: no memory. Under the loader's lock.
-  void* take(std::size_t bytes) noexcept {
-    const std::size_t used = (bytes + alignment - 1) / alignment * alignment;
-    if (used > size / 2) {
-      return map(bytes);
-    }
-    if (used > left) {
-      void* const page = map(size);
-      if (page == nullptr) {
-        return nullptr;
-      }
-      at = static_cast<char*>(page);
-      left = size;
-    }
-    left -= used;
-    return std::exchange(at, at + used);
-  }
-};
-
-inline constinit page_of_objects small_objects;
-
-THRUM_COLD THRUM_OUT_OF_LINE void* find_process_wide(std::string_view name, std::size_t size,
-                                                     void (*make)(void*) noexcept) noexcept {
-  process_directory* directory = own_directory.load(acquire);  // [pw.own <] acquire: its entries
-  if (directory == nullptr && (directory = find_directory()) != nullptr) {
-    stay_loaded();
-    own_directory.store(directory, release);  // [pw.own >] release: its entries
-  }
-  base::message<process_directory::longest_name> full_name(THRUM_TEXT_OF_VALUE(THRUM_ABI) ":");
-  full_name.append(name);
-  struct request {
-    process_directory* directory;
-    std::string_view name;
-    std::size_t size;
-    void (*make)(void*) noexcept;
-    void* object;
-  } own{directory, full_name.view(), size, make, nullptr};
-  if (directory != nullptr) {
-    ::dl_iterate_phdr(  // for its lock
-        [](::dl_phdr_info*, std::size_t, void* argument) {
-          auto& wanted = *static_cast<request*>(argument);
-          process_directory& all = *wanted.directory;
-          const std::uint64_t count = all.count.load(relaxed);  // relaxed: under the loader's lock
-          for (std::uint64_t i = 0; i != count; ++i) {
-            if (all.entries[i].size == wanted.size && wanted.name == all.entries[i].name) {
-              wanted.object = all.entries[i].object;
-              return 1;
-            }
-          }
-          void* const memory = count != all.most ? small_objects.take(wanted.size) : nullptr;
-          if (memory != nullptr) {
-            wanted.make(memory);
-            wanted.object = memory;
-            auto& entry = all.entries[count];
-            wanted.name.copy(entry.name, all.longest_name - 1);
-            entry.size = wanted.size;
-            entry.object = memory;
-            all.count.store(count + 1, relaxed);  // relaxed: under the loader's lock
-          }
-          return 1;
-        },
-        &own);
-  }
-  if (own.object == nullptr) {
-    base::fatal(
-        "no memory for the library's process-wide state, which takes a few pages; raise the memory "
-        "limit");
-  }
-  return own.object;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/preempt_signal.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_PREEMPT_SIGNAL_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-// ---- thrum/detail/os/posix/handler_chain.hpp ----
-//
-// The handlers of others that were installed for a signal before ours.
-//
-// Our handler must be the one that is installed; so one that is installed later is found, kept
-// here, and ours is put on top of it again. It may have kept ours, and call it: it is polite to
-// pass a signal on. If we then called it again, a signal would go round for ever, and so it would
-// between two copies of this library that each want to be on top.
-//
-// So a signal comes by each of them once. They stand in the order in which they came. Our handler
-// passes a signal on to the latest; called once more while that one runs, on the same thread and
-// for the same signal, it passes it on to the one before, and so on. Which is what each of them
-// wanted when it kept ours.
-//
-// Which handler has a signal under way is noted by thread, without thread-local storage: its first
-// use after a dlopen may allocate. A handler may never return (siglongjmp). So a call belongs to
-// the one that is noted only if its frame lies below: a new signal on the same stack comes to the
-// same place.
-#ifndef THRUM_DETAIL_OS_POSIX_HANDLER_CHAIN_HPP
-#define THRUM_DETAIL_OS_POSIX_HANDLER_CHAIN_HPP
-
-#if THRUM_OS_POSIX
-
-#include <atomic>
-#include <cstdint>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-class handler_chain {
- public:
-  constexpr handler_chain() noexcept = default;
-  handler_chain(const handler_chain&) = delete;
-  handler_chain& operator=(const handler_chain&) = delete;
-
-  /// It was installed in the place of ours, or before. One thread at a time.
-  void found(const struct ::sigaction& action) noexcept;
-
-  /// Calls the next of the others, if there is one. Our handler calls it for a signal that is not ours.
-  /// `info` and `context` are as they came to us.
-  void pass_on(int number, ::siginfo_t* info, void* context) noexcept;
-
- private:
-  static constexpr std::uint32_t most = 8;
-  static constexpr std::size_t most_threads = 64;
-
-  struct link {
-    base::one_writer<void (*)(int, ::siginfo_t*, void*)> with_info{nullptr};
-    base::one_writer<void (*)(int)> plain{nullptr};
-  };
-
-  /// A signal that is on its way through the chain. The thread's own.
-  struct visit {
-    std::atomic<std::uintptr_t> thread{0};  // as pthread_self() says
-    const ::siginfo_t* info = nullptr;
-    const void* frame = nullptr;
-    std::uint32_t depth = 0;
-  };
-
-  void call(std::uint32_t depth, int number, ::siginfo_t* info, void* context) noexcept;
-
-  link links_[most];
-  base::one_writer<std::uint32_t> size_{0};
-  base::one_writer<std::uint32_t> latest_{0};
-  visit visits_[most_threads];
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#if THRUM_BODIES
-
-#include <bit>
-
-#include <pthread.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE void handler_chain::found(const struct ::sigaction& action) noexcept {
-  const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
-  const auto with_info = has_info ? action.sa_sigaction : nullptr;
-  const auto plain = has_info ? nullptr : action.sa_handler;
-  if (!has_info && (plain == SIG_DFL || plain == SIG_IGN)) {
-    size_.set(0);
-    return;
-  }
-  const std::uint32_t size = size_.get();
-  std::uint32_t at = 0;
-  while (at != size &&
-         (links_[at].with_info.get() != with_info || links_[at].plain.get() != plain)) {
-    ++at;
-  }
-  if (at == most) {
-    at = most - 1;  // so many are no chain any more; the first ones stay
-  }
-  links_[at].with_info.set(with_info);
-  links_[at].plain.set(plain);
-  latest_.set(at);
-  // [hc.links >] release: the functions, to the handler.
-  size_.store(at == size ? size + 1 : size, release);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void handler_chain::pass_on(int number, ::siginfo_t* info,
-                                                             void* context) noexcept {
-  const void* const frame = __builtin_frame_address(0);
-  const auto thread = std::bit_cast<std::uintptr_t>(::pthread_self());
-  visit* own = nullptr;
-  for (visit& each : visits_) {
-    if (each.thread.load(relaxed) == thread) {
-      own = &each;
-    }
-  }
-  if (own != nullptr && (info == nullptr || info == own->info) && frame < own->frame) {
-    const void* const outer = own->frame;
-    own->frame = frame;
-    call(++own->depth, number, info, context);
-    --own->depth;
-    own->frame = outer;
-    return;
-  }
-  for (visit& each : visits_) {
-    std::uintptr_t nobody = 0;
-    // relaxed: one takes it; what it holds is the thread's own
-    if (own == nullptr && each.thread.compare_exchange_strong(nobody, thread, relaxed, relaxed)) {
-      own = &each;
-    }
-  }
-  if (own == nullptr) {
-    return;  // so many at the same time: whether it would end is not known
-  }
-  own->info = info;
-  own->frame = frame;
-  own->depth = 0;
-  call(0, number, info, context);
-  own->thread.store(0, relaxed);  // relaxed: no other thread reads what it holds
-}
-
-THRUM_OUT_OF_LINE void handler_chain::call(std::uint32_t depth, int number, ::siginfo_t* info,
-                                           void* context) noexcept {
-  const std::uint32_t size = size_.load(acquire);  // [hc.links <] acquire: the functions
-  if (depth >= size) {
-    return;
-  }
-  // The latest, then the others from the last one on.
-  const std::uint32_t latest = latest_.get();
-  std::uint32_t at = latest;
-  if (depth != 0) {
-    at = size - depth;
-    at = at <= latest ? at - 1 : at;
-  }
-  const link& next = links_[at];
-  if (auto* const with_info = next.with_info.get()) {
-    with_info(number, info, context);
-  } else if (auto* const plain = next.plain.get()) {
-    plain(number);
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-#endif  // THRUM_OS_POSIX
-#endif
-
-#include <cerrno>
-#include <new>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The handler that is ours in this process, and what else was installed for the signal.
-struct urgent_handlers {
-  static constexpr std::string_view process_name = "os::urgent_handlers";
-  std::atomic<void (*)(int, ::siginfo_t*, void*)> ours{nullptr};
-  handler_chain others;
-};
-
-THRUM_NOINLINE inline void handle_preempt_signal(int number, ::siginfo_t* info, void* context) {
-  // A foreign handler may call us, and may have no more than the number.
-  preempt_target* const target =
-      info != nullptr && context != nullptr ? target_of(*info, context) : nullptr;
-  if (target != nullptr) {
-    const int kept = errno;
-    const void* const outer = target->context;
-    if constexpr (!base::signals_are_deferred) {
-      target->context = context;
-    }
-    target->interrupt(target->argument);
-    if constexpr (!base::signals_are_deferred) {
-      target->context = outer;
-    }
-    errno = kept;
-    return;
-  }
-  process_wide<urgent_handlers>::get().others.pass_on(number, info, context);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void install_preempt_handler() noexcept {
-  auto& known = process_wide<urgent_handlers>::get();
-  auto* const handler = first_in_process(known.ours, &handle_preempt_signal);
-  struct ::sigaction found {};
-  if (::sigaction(preempt_signal, nullptr, &found) != 0 ||
-      ((found.sa_flags & SA_SIGINFO) != 0 && found.sa_sigaction == handler)) {
-    return;
-  }
-  known.others.found(found);
-  struct ::sigaction ours {};
-  ours.sa_sigaction = handler;
-  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  sigemptyset(&ours.sa_mask);
-  ::sigaction(preempt_signal, &ours, nullptr);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void unblock_preempt_signal() noexcept {
-  ::sigset_t urgent;
-  sigemptyset(&urgent);
-  sigaddset(&urgent, preempt_signal);
-  ::pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
-}
-
-THRUM_OUT_OF_LINE bool signal_stack::reserve() noexcept {
-  const std::size_t frame = signal_frame_bytes();
-  constexpr std::size_t for_handlers = std::size_t{64} << 10;
-  const std::size_t page = page_size();
-  bytes_ = ((frame + for_handlers + page - 1) / page + 1) * page;
-  memory_ = map(bytes_);
-  if (memory_ == nullptr) {
-    return false;
-  }
-  if (install_guard(memory_, page) == guard_kind::mprotect) {
-    guards_ = 1;
-  }
-  return true;
-}
-
-THRUM_OUT_OF_LINE void signal_stack::open(preempt_target& target) noexcept {
-  unblock_preempt_signal();
-  const std::size_t page = page_size();
-  auto* const mark = ::new (static_cast<char*>(memory_) + page) signal_stack_mark;
-  mark->target = &target;
-  target.unmarked.store(false, std::memory_order_relaxed);  // relaxed: none is for this thread yet
-  set_up();
-}
-
-THRUM_OUT_OF_LINE bool signal_stack::open_for_faults() noexcept {
-  ::stack_t there{};
-  if (::sigaltstack(nullptr, &there) != 0 || (there.ss_flags & SS_DISABLE) == 0 || !reserve()) {
-    return false;
-  }
-  set_up();
-  return true;
-}
-
-THRUM_OUT_OF_LINE void signal_stack::set_up() noexcept {
-  const std::size_t page = page_size();
-  ::stack_t ours{};
-  ours.ss_sp = static_cast<char*>(memory_) + page;
-  ours.ss_size = bytes_ - page;
-  ::sigaltstack(&ours, &before_);
-}
-
-THRUM_OUT_OF_LINE void signal_stack::close() noexcept {
-  ::stack_t there{};
-  if (::sigaltstack(nullptr, &there) == 0 &&
-      there.ss_sp == static_cast<char*>(memory_) + page_size()) {
-    ::sigaltstack(&before_, nullptr);
-  }
-  give_back();
-}
-
-THRUM_OUT_OF_LINE void signal_stack::give_back() noexcept {
-  if (memory_ != nullptr) {
-    unmap(memory_, bytes_);
-    return_guard_budget(guards_);
-    guards_ = 0;
-    memory_ = nullptr;
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/fence.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_FENCE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
-  const ::HMODULE system = ::GetModuleHandleW(L"ntdll.dll");
-  const bool works = system != nullptr && ::GetProcAddress(system, "wine_get_version") == nullptr;
-  flush_works.set(works);
-  return works ? fence_kind::free_light_side : fence_kind::on_both_sides;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void flush_write_buffers() noexcept {
-  if (flush_works.get()) {
-    ::FlushProcessWriteBuffers();
-  }
-  full_fence();  // this side's own order, and where both sides pay, all of it
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/machine_aarch64.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_MACHINE_AARCH64_HPP) && THRUM_ARCH_AARCH64_WIN64 && THRUM_BODIES
-// What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
-//
-// No register is free to jump back with, so the call keeps everything in a record of the system's
-// (CONTEXT) on its own stack, and goes back by RtlRestoreContext. The record lies where the stack
-// pointer is while the call runs, and the function's table says so (.seh_context): a walk goes on to
-// the interrupted function. 16 bytes below the old stack pointer are left alone, as the calling
-// convention wants it. The record has no room for what SVE adds to the vector registers: if the
-// processor has that, no thread is interrupted.
-//
-// Compiled and linked only, as arch/aarch64_win64.hpp.
-
-#include <cstddef>
-
-// clang-format off
-// x0 = target
-#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
-asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
-    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
-    ".linkonce discard\n\t"
-    ".globl " THRUM_INJECTED_CALL "\n\t"
-    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
-    ".p2align 4\n"
-    THRUM_INJECTED_CALL ":\n\t"
-    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
-    "sub sp, sp, #0x3a0\n\t" ".seh_context\n\t"
-    ".seh_endprologue\n\t"
-    "stp x1, x2, [sp, #0x10]\n\t"   "stp x3, x4, [sp, #0x20]\n\t"
-    "stp x5, x6, [sp, #0x30]\n\t"   "stp x7, x8, [sp, #0x40]\n\t"
-    "stp x9, x10, [sp, #0x50]\n\t"  "stp x11, x12, [sp, #0x60]\n\t"
-    "stp x13, x14, [sp, #0x70]\n\t" "stp x15, x16, [sp, #0x80]\n\t"
-    "stp x17, x18, [sp, #0x90]\n\t" "stp x19, x20, [sp, #0xa0]\n\t"
-    "stp x21, x22, [sp, #0xb0]\n\t" "stp x23, x24, [sp, #0xc0]\n\t"
-    "stp x25, x26, [sp, #0xd0]\n\t" "stp x27, x28, [sp, #0xe0]\n\t"
-    "stp x29, x30, [sp, #0xf0]\n\t"
-    "mrs x1, nzcv\n\t"
-    "movz w2, #0x0007\n\t" "movk w2, #0x0040, lsl #16\n\t"  // CONTEXT_FULL
-    "stp w2, w1, [sp]\n\t"
-    "ldp x1, x2, [x0]\n\t"
-    "str x2, [sp, #0x08]\n\t"
-    "add x2, sp, #0x3a0\n\t"
-    "stp x2, x1, [sp, #0x100]\n\t"
-    "add x1, sp, #0x110\n\t"
-    "stp q0, q1, [x1]\n\t"         "stp q2, q3, [x1, #32]\n\t"
-    "stp q4, q5, [x1, #64]\n\t"    "stp q6, q7, [x1, #96]\n\t"
-    "stp q8, q9, [x1, #128]\n\t"   "stp q10, q11, [x1, #160]\n\t"
-    "stp q12, q13, [x1, #192]\n\t" "stp q14, q15, [x1, #224]\n\t"
-    "stp q16, q17, [x1, #256]\n\t" "stp q18, q19, [x1, #288]\n\t"
-    "stp q20, q21, [x1, #320]\n\t" "stp q22, q23, [x1, #352]\n\t"
-    "stp q24, q25, [x1, #384]\n\t" "stp q26, q27, [x1, #416]\n\t"
-    "stp q28, q29, [x1, #448]\n\t" "stp q30, q31, [x1, #480]\n\t"
-    "mrs x1, fpcr\n\t" "mrs x2, fpsr\n\t"
-    "str w1, [sp, #0x310]\n\t" "str w2, [sp, #0x314]\n\t"
-    "mov x1, sp\n\t"
-    "bl " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
-    "mov x0, sp\n\t"
-    "bl " THRUM_SYMBOL("thrum_go_back") "\n\t"
-    "brk #1\n\t"
-    ".seh_endproc\n\t"
-    ".text\n\t"
-    ".endif");
-#undef THRUM_INJECTED_CALL
-// clang-format on
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
-
-/// The end of it: the thread goes on where it was interrupted. On whatever thread the code is by now: x18,
-/// which the record has of the old one, is set to the new one's.
-void thrum_go_back(::CONTEXT*) noexcept asm(THRUM_SYMBOL("thrum_go_back"));
-[[gnu::used]] THRUM_NOINLINE inline void thrum_go_back(::CONTEXT* machine) noexcept {
-  machine->X18 = reinterpret_cast<std::uintptr_t>(own_thread_block());
-  ::RtlRestoreContext(machine, nullptr);
-}
-
-static_assert(offsetof(::CONTEXT, X0) == 0x08 && offsetof(::CONTEXT, Fp) == 0xf0);
-static_assert(offsetof(::CONTEXT, Sp) == 0x100 && offsetof(::CONTEXT, Pc) == 0x108);
-static_assert(offsetof(::CONTEXT, V) == 0x110 && offsetof(::CONTEXT, Fpcr) == 0x310);
-static_assert(sizeof(::CONTEXT) == 0x390 && CONTEXT_FULL == 0x40'0007);
-
-/// Where a stopped thread is, and its stack pointer, by the system's record of it.
-inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Pc; }
-inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Sp; }
-
-/// Goes from a function that has nothing on the stack to its caller.
-inline void return_from_leaf(::CONTEXT& machine) noexcept { machine.Pc = machine.Lr; }
-
-/// Whether a step of a walk has come nearer to the end. A function that calls none may have nothing on the
-/// stack, but only the innermost, or one that was interrupted, is such a function.
-inline bool has_left_frame(const ::CONTEXT& machine, std::uintptr_t sp_before) noexcept {
-  return machine.Sp >= sp_before;
-}
-
-/// How long the instruction is by which the system is called.
-inline constexpr std::size_t system_call_bytes = 4;
-
-/// Whether such an instruction, `svc` with any number, ends at `place`.
-inline bool is_behind_system_call(std::uintptr_t place) noexcept {
-  constexpr std::uint32_t without_number = 0xffe0'001f;
-  constexpr std::uint32_t svc = 0xd400'0001;
-  return (reinterpret_cast<const std::uint32_t*>(place)[-1] & without_number) == svc;
-}
-
-/// Whether the registers of vectors are no longer than the record has room for.
-inline constinit bool record_holds_all = false;
-
-/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
-inline std::uintptr_t kept_bytes() noexcept {
-  return record_holds_all ? sizeof(::CONTEXT) + 16 : 0;
-}
-
-/// The thread makes the injected call when it goes on.
-inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) noexcept {
-  target.place = machine.Pc;
-  target.first_register = machine.X0;
-  machine.Pc = reinterpret_cast<std::uintptr_t>(&thrum_injected_call);
-  machine.X0 = reinterpret_cast<std::uintptr_t>(&target);
-}
-
-/// Called by one thread at a time, before any thread is interrupted.
-inline void find_what_a_call_keeps() noexcept {
-  constexpr ::DWORD has_sve = 46;
-  record_holds_all = ::IsProcessorFeaturePresent(has_sve) == 0;
-}
-
-THRUM_NOINLINE THRUM_NO_SANITIZE THRUM_OUT_OF_LINE interrupted_machine
-machine_state(const void* context) noexcept {
-  const auto& kept = *static_cast<const ::CONTEXT*>(context);
-  interrupted_machine at{};
-  for (std::size_t i = 0; i != 31; ++i) {
-    at.X[i] = kept.X[i];
-  }
-  at.Sp = kept.Sp;
-  at.Pc = kept.Pc;
-  return at;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/machine_x86_64.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_MACHINE_X86_64_HPP) && THRUM_ARCH_X86_64_WIN64 && THRUM_BODIES
-// What stops a thread, looks at it and sends it elsewhere; and the call that an interrupted thread makes.
-//
-// The call keeps all that the interrupted code may have in use: the flags, the integers, and what xsave
-// keeps of x87, SSE, AVX and AVX-512. Below the old stack pointer no code keeps anything here. The
-// call first pushes the interrupted place, and then looks like a function that was called there: its
-// tables let a walk continue to the interrupted function.
-
-#include <cstring>
-
-#include <cpuid.h>
-
-// clang-format off
-// rax = target
-#define THRUM_INJECTED_CALL THRUM_SYMBOL("thrum_injected_call")
-asm(".ifndef " THRUM_INJECTED_CALL "\n\t"
-    ".section .text$" THRUM_INJECTED_CALL ", \"xr\"\n\t"
-    ".linkonce discard\n\t"
-    ".globl " THRUM_INJECTED_CALL "\n\t"
-    ".def " THRUM_INJECTED_CALL "; .scl 2; .type 32; .endef\n\t"
-    ".p2align 4\n"
-    THRUM_INJECTED_CALL ":\n\t"
-    ".seh_proc " THRUM_INJECTED_CALL "\n\t"
-    "pushq (%rax)\n\t"
-    "pushfq\n\t"          ".seh_stackalloc 8\n\t"
-    "pushq 8(%rax)\n\t"   ".seh_stackalloc 8\n\t"
-    "pushq %rcx\n\t"      ".seh_stackalloc 8\n\t"
-    "pushq %rdx\n\t"      ".seh_stackalloc 8\n\t"
-    "pushq %r8\n\t"       ".seh_stackalloc 8\n\t"
-    "pushq %r9\n\t"       ".seh_stackalloc 8\n\t"
-    "pushq %r10\n\t"      ".seh_stackalloc 8\n\t"
-    "pushq %r11\n\t"      ".seh_stackalloc 8\n\t"
-    "pushq %rbx\n\t"      ".seh_pushreg %rbx\n\t"
-    "pushq %rsi\n\t"      ".seh_pushreg %rsi\n\t"
-    "pushq %rdi\n\t"      ".seh_pushreg %rdi\n\t"
-    "pushq %r12\n\t"      ".seh_pushreg %r12\n\t"
-    "pushq %r13\n\t"      ".seh_pushreg %r13\n\t"
-    "pushq %r14\n\t"      ".seh_pushreg %r14\n\t"
-    "pushq %r15\n\t"      ".seh_pushreg %r15\n\t"
-    "pushq %rbp\n\t"      ".seh_pushreg %rbp\n\t"
-    "movq %rsp, %rbp\n\t" ".seh_setframe %rbp, 0\n\t"
-    ".seh_endprologue\n\t"
-    "cld\n\t"
-    "movq %rax, %rcx\n\t"
-    "movl 24(%rax), %r13d\n\t"
-    "subq 16(%rax), %rsp\n\t"
-    "andq $-64, %rsp\n\t"
-    "movq %rsp, %r12\n\t"
-    "xorl %edx, %edx\n\t"
-    // the head of the area, which xsave wants to be zero
-    "movq %rdx, 512(%rsp)\n\t" "movq %rdx, 520(%rsp)\n\t" "movq %rdx, 528(%rsp)\n\t"
-    "movq %rdx, 536(%rsp)\n\t" "movq %rdx, 544(%rsp)\n\t" "movq %rdx, 552(%rsp)\n\t"
-    "movq %rdx, 560(%rsp)\n\t" "movq %rdx, 568(%rsp)\n\t"
-    "movl %r13d, %eax\n\t"
-    "xsave64 (%rsp)\n\t"
-    "emms\n\t"
-    "movq %rbp, %rdx\n\t"
-    "subq $32, %rsp\n\t"
-    "callq " THRUM_SYMBOL("thrum_run_interruption") "\n\t"
-    "movl %r13d, %eax\n\t"
-    "xorl %edx, %edx\n\t"
-    "xrstor64 (%r12)\n\t"
-    "movq %rbp, %rsp\n\t"
-    "popq %rbp\n\t" "popq %r15\n\t" "popq %r14\n\t" "popq %r13\n\t" "popq %r12\n\t"
-    "popq %rdi\n\t" "popq %rsi\n\t" "popq %rbx\n\t" "popq %r11\n\t" "popq %r10\n\t"
-    "popq %r9\n\t"  "popq %r8\n\t"  "popq %rdx\n\t" "popq %rcx\n\t" "popq %rax\n\t"
-    "popfq\n\t"
-    "ret\n\t"
-    ".seh_endproc\n\t"
-    ".text\n\t"
-    ".endif");
-#undef THRUM_INJECTED_CALL
-// clang-format on
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-void thrum_injected_call() asm(THRUM_SYMBOL("thrum_injected_call"));
-
-/// Where a stopped thread is, and its stack pointer, by the system's record of it.
-inline std::uintptr_t place_of(const ::CONTEXT& machine) noexcept { return machine.Rip; }
-inline std::uintptr_t stack_pointer_of(const ::CONTEXT& machine) noexcept { return machine.Rsp; }
-
-/// Goes from a function that has nothing on the stack but where it returns to, to its caller.
-inline void return_from_leaf(::CONTEXT& machine) noexcept {
-  machine.Rip = *reinterpret_cast<const std::uint64_t*>(machine.Rsp);
-  machine.Rsp += sizeof machine.Rip;
-}
-
-/// Whether a step of a walk has come nearer to the end: each call lies on the stack.
-inline bool has_left_frame(const ::CONTEXT& machine, std::uintptr_t sp_before) noexcept {
-  return machine.Rsp > sp_before;
-}
-
-/// How long the instructions are by which the system is called.
-inline constexpr std::size_t system_call_bytes = 7;
-
-/// Whether such an instruction ends at `place`; wine has another one.
-inline bool is_behind_system_call(std::uintptr_t place) noexcept {
-  constexpr unsigned char by_instruction[] = {0x0f, 0x05};
-  constexpr unsigned char by_pointer[] = {0xff, 0x14, 0x25};
-  const auto* const at = reinterpret_cast<const unsigned char*>(place);
-  return std::memcmp(at - sizeof by_instruction, by_instruction, sizeof by_instruction) == 0 ||
-         std::memcmp(at - system_call_bytes, by_pointer, sizeof by_pointer) == 0;
-}
-
-/// What the injected call keeps beyond the integers: 0 bytes where there is no xsave, and then no thread is
-/// interrupted.
-struct vector_state {
-  std::uintptr_t bytes = 0;
-  std::uint32_t mask = 0;
-};
-inline constinit vector_state kept_vectors;
-
-/// Bytes of the stack for what is kept; 0 where no thread can be interrupted.
-inline std::uintptr_t kept_bytes() noexcept { return kept_vectors.bytes; }
-
-/// The thread makes the injected call when it goes on.
-inline void send_to_injected_call(::CONTEXT& machine, preempt_target& target) noexcept {
-  target.place = machine.Rip;
-  target.first_register = machine.Rax;
-  target.vector_bytes = kept_vectors.bytes;
-  target.vector_mask = kept_vectors.mask;
-  machine.Rip = reinterpret_cast<std::uintptr_t>(&thrum_injected_call);
-  machine.Rax = reinterpret_cast<std::uintptr_t>(&target);
-}
-
-[[gnu::target("xsave")]] inline std::uint64_t enabled_states() noexcept {
-  return __builtin_ia32_xgetbv(0);
-}
-
-/// Called by one thread at a time, before any thread is interrupted.
-inline void find_what_a_call_keeps() noexcept {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  constexpr unsigned system_has_xsave = 1U << 27;
-  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & system_has_xsave) == 0) {
-    return;
-  }
-  constexpr std::uint32_t x87_to_avx512 = 0xE7;
-  constexpr unsigned leaf = 13;
-  constexpr unsigned head_bytes = 576;
-  const auto mask = static_cast<std::uint32_t>(enabled_states()) & x87_to_avx512;
-  std::uintptr_t end = head_bytes;
-  for (unsigned part = 2; part != 8; ++part) {
-    if ((mask >> part & 1U) != 0 && __get_cpuid_count(leaf, part, &a, &b, &c, &d) != 0) {
-      end = a + b > end ? a + b : end;  // its size, and where it begins
-    }
-  }
-  kept_vectors = {end, mask};
-}
-
-THRUM_NOINLINE THRUM_NO_SANITIZE THRUM_OUT_OF_LINE interrupted_machine
-machine_state(const void* context) noexcept {
-  // The last that was pushed lies lowest.
-  const auto* const word = static_cast<const volatile std::uint64_t*>(context);
-  interrupted_machine at{};
-  at.Rbp = word[0];
-  at.R15 = word[1];
-  at.R14 = word[2];
-  at.R13 = word[3];
-  at.R12 = word[4];
-  at.Rdi = word[5];
-  at.Rsi = word[6];
-  at.Rbx = word[7];
-  at.R11 = word[8];
-  at.R10 = word[9];
-  at.R9 = word[10];
-  at.R8 = word[11];
-  at.Rdx = word[12];
-  at.Rcx = word[13];
-  at.Rax = word[14];
-  at.Rip = word[16];
-  at.Rsp = reinterpret_cast<std::uint64_t>(word + 17);
-  return at;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/preempt_signal.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_PREEMPT_SIGNAL_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-// The call that an interrupted thread makes is in machine_*.hpp; what it calls is here.
-
-#include <cerrno>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// The part of it that needs no assembly.
-void thrum_run_interruption(preempt_target*, const void*) noexcept
-    asm(THRUM_SYMBOL("thrum_run_interruption"));
-[[gnu::used]] THRUM_NOINLINE inline void thrum_run_interruption(preempt_target* target,
-                                                                const void* pushed) noexcept {
-  const ::DWORD last_error = ::GetLastError();
-  const int error_number = errno;
-  target->context = pushed;
-  target->interrupt(target->argument);
-  target->context = nullptr;
-  errno = error_number;
-  ::SetLastError(last_error);
-  target->is_under_way.store(false, release);  // [pt.call >] the words of the target are free again
-}
-
-/// Where a library lies in memory.
-struct code_range {
-  std::uintptr_t low = 0;
-  std::uintptr_t high = 0;
-
-  bool holds(std::uintptr_t address) const noexcept { return address >= low && address < high; }
-
-  static code_range of(const wchar_t* library) noexcept {
-    const auto* const begin = reinterpret_cast<const char*>(::GetModuleHandleW(library));
-    if (begin == nullptr) {
-      return {};
-    }
-    const auto* const old = reinterpret_cast<const ::IMAGE_DOS_HEADER*>(begin);
-    const auto* const head = reinterpret_cast<const ::IMAGE_NT_HEADERS*>(begin + old->e_lfanew);
-    const auto low = reinterpret_cast<std::uintptr_t>(begin);
-    return {low, low + head->OptionalHeader.SizeOfImage};
-  }
-};
-
-/// Those with locks that the system has no way to take from a thread that stands still.
-inline constinit code_range system_code[2];
-/// Those from which it is called.
-inline constinit code_range calling_code[2];
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void install_preempt_handler() noexcept {
-  system_code[0] = code_range::of(L"ntdll.dll");
-  system_code[1] = code_range::of(L"kernelbase.dll");
-  calling_code[0] = system_code[0];
-  calling_code[1] = code_range::of(L"win32u.dll");
-  find_what_a_call_keeps();
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/thread_ref.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_REF_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-// ---- thrum/detail/os/windows/uninterrupted.hpp ----
-//
-// Code in which another thread must not stop the calling one: a thread that waits for a lock of the
-// caller would wait for as long as the caller is stopped. Elsewhere a blocked signal does this.
-#ifndef THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
-#define THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <atomic>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// The key of the first that was loaded.
-struct uninterrupted_key {
-  static constexpr std::string_view process_name = "os::uninterrupted_key";
-  std::atomic<const thread_key*> first{nullptr};
-};
-
-inline const thread_key own_uninterrupted_key;
-
-/// The key by which a thread finds how many such blocks it is in; the number is in its thread_ref.
-inline const thread_key& own_uninterrupted() noexcept {
-  std::atomic<const thread_key*>& first = process_wide<uninterrupted_key>::get().first;
-  const thread_key* known = first.load(acquire);  // [un.key <] acquire: the key
-  if (known == nullptr) {
-    // [un.key <>] publishes this one's key, or sees another's
-    const bool is_first =
-        first.compare_exchange_strong(known, &own_uninterrupted_key, acq_rel, acquire);
-    known = is_first ? &own_uninterrupted_key : known;
-  }
-  return *known;
-}
-
-/// Keeps the thread uninterrupted to the end of a block. Threads without a thread_ref always are.
-class uninterrupted {
- public:
-  uninterrupted() noexcept
-      : count_(static_cast<std::atomic<unsigned>*>(own_uninterrupted().get())) {
-    if (count_ != nullptr) {
-      // relaxed: others read it when the thread has stopped
-      count_->fetch_add(1, std::memory_order_relaxed);
-      asm volatile("" ::: "memory");  // keeps the compiler's order
-    }
-  }
-  ~uninterrupted() {
-    if (count_ != nullptr) {
-      asm volatile("" ::: "memory");
-      count_->fetch_sub(1, std::memory_order_relaxed);  // relaxed: as in uninterrupted
-    }
-  }
-  uninterrupted(const uninterrupted&) = delete;
-  uninterrupted& operator=(const uninterrupted&) = delete;
-
- private:
-  std::atomic<unsigned>* count_;
-};
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_UNINTERRUPTED_HPP
-
-#include <cstddef>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// The reference stays open, or closed, to the end of a block.
-class thread_ref::held {
- public:
-  explicit held(const thread_ref& ref) noexcept : ref_(ref) {
-    while (ref_.locked_.exchange(true, acquire)) {  // [tr.lock <] acquire: what the last one did
-      ::SwitchToThread();
-    }
-  }
-  ~held() { ref_.locked_.store(false, release); }  // [tr.lock >] release: what was done meanwhile
-  held(const held&) = delete;
-  held& operator=(const held&) = delete;
-
- private:
-  const uninterrupted still_{};  // a thread that waits for the lock waits for this one
-  const thread_ref& ref_;
-};
-
-/// Some thread of the process stops another one (TS2).
-inline constinit std::atomic<bool> somebody_stops{false};
-
-/// Its thread stands still to the end of a block, if there is one (TS1). Inside of held.
-class thread_ref::stopped {
- public:
-  stopped(const thread_ref& ref, ::DWORD parts) noexcept : handle_(ref.handle_) {
-    if (ref.number_.get() == 0) {
-      return;
-    }
-    while (somebody_stops.exchange(true, acquire)) {  // [tr.stop <] acquire: it has let go
-      ::SwitchToThread();
-    }
-    has_turn_ = true;
-    is_stopped_ = ::SuspendThread(handle_) != static_cast<::DWORD>(-1);
-    machine_.ContextFlags = parts;
-    // It has stopped when this returns, and not before.
-    is_known_ = is_stopped_ && ::GetThreadContext(handle_, &machine_) != 0;
-  }
-  ~stopped() {
-    if (is_stopped_) {
-      ::ResumeThread(handle_);
-    }
-    if (has_turn_) {
-      somebody_stops.store(false, release);  // [tr.stop >] release: the thread goes on
-    }
-  }
-  stopped(const stopped&) = delete;
-  stopped& operator=(const stopped&) = delete;
-
-  [[nodiscard]] bool is_known() const noexcept { return is_known_; }
-  ::CONTEXT& machine() noexcept { return machine_; }
-
-  /// Whether it stands behind the instruction by which the system is called; wine has another one.
-  [[nodiscard]] bool is_in_system() const noexcept {
-    const std::uintptr_t place = place_of(machine_);
-    for (const code_range& each : calling_code) {
-      if (each.holds(place) && each.holds(place - system_call_bytes)) {
-        return is_behind_system_call(place);
-      }
-    }
-    return false;
-  }
-
-  /// Whether it may hold a lock for which all others would wait (TS4).
-  [[nodiscard]] bool is_in_system_code() const noexcept {
-    for (const code_range& each : system_code) {
-      if (each.holds(place_of(machine_))) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// Whether it stands in code that the process can see. An emulation of the system has other code, too,
-  /// and a thread that is made to call the system there spoils the call that it comes from.
-  [[nodiscard]] bool is_in_visible_code() const noexcept {
-    ::MEMORY_BASIC_INFORMATION about;
-    return ::VirtualQuery(reinterpret_cast<const void*>(place_of(machine_)), &about,
-                          sizeof about) != 0 &&
-           about.State == MEM_COMMIT;
-  }
-
-  bool change() noexcept { return ::SetThreadContext(handle_, &machine_) != 0; }
-
- private:
-  ::HANDLE handle_;
-  bool has_turn_ = false;
-  bool is_stopped_ = false;
-  bool is_known_ = false;
-  ::CONTEXT machine_{};
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
-  // What a look at it goes by.
-  [[maybe_unused]] static const bool is_known = (install_preempt_handler(), true);
-  ::HANDLE own = nullptr;
-  const ::HANDLE process = ::GetCurrentProcess();
-  if (::DuplicateHandle(process, ::GetCurrentThread(), process, &own, 0, FALSE,
-                        DUPLICATE_SAME_ACCESS) == 0) {
-    return;
-  }
-  {
-    const held guard(*this);
-    handle_ = own;
-    block_ = own_thread_block();
-    number_.set(::GetCurrentThreadId());
-  }
-  own_uninterrupted().set(&uninterrupted_);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::close() noexcept {
-  own_uninterrupted().set(nullptr);
-  const held guard(*this);
-  if (number_.get() != 0) {
-    number_.set(0);
-    ::CloseHandle(handle_);
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
-  return number_.peek() == ::GetCurrentThreadId();
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_ref::cpu_now() const noexcept {
-  constexpr std::int64_t unit_ns = 100;
-  const held guard(*this);
-  ::FILETIME begun;
-  ::FILETIME ended;
-  ::FILETIME kernel;
-  ::FILETIME user;
-  if (number_.get() == 0 || ::GetThreadTimes(handle_, &begun, &ended, &kernel, &user) == 0) {
-    return 0;
-  }
-  const auto ticks = [](const ::FILETIME& time) {
-    return static_cast<std::int64_t>(std::uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime);
-  };
-  return (ticks(kernel) + ticks(user)) * unit_ns;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
-  if (is_calling_thread()) {
-    return thread_look::computes;
-  }
-  const held guard(*this);
-  const stopped its(*this, CONTEXT_CONTROL);
-  return its.is_known() && !its.is_in_system() ? thread_look::computes : thread_look::in_system;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
-  // What the call and the function that it calls have at least, above what is kept for an overflow.
-  constexpr std::uintptr_t handler_bytes = 16'384;
-  constexpr std::ptrdiff_t base_in_block = 0x08;
-  constexpr std::ptrdiff_t low_in_block = 0x1478;
-  constexpr std::ptrdiff_t guaranteed_in_block = 0x1748;
-  if (kept_bytes() == 0 || is_calling_thread()) {
-    return false;
-  }
-  const held guard(*this);
-  // Under the lock, as another thread may have sent it there meanwhile.
-  // [pt.call <] acquire: the last call has taken its words from the target
-  if (target.is_under_way.load(acquire)) {
-    return false;
-  }
-  stopped its(*this, CONTEXT_CONTROL | CONTEXT_INTEGER);
-  if (!its.is_known() || its.is_in_system() || its.is_in_system_code() ||
-      !its.is_in_visible_code() ||
-      uninterrupted_.load(relaxed) != 0) {  // relaxed: its thread stands still
-    return false;
-  }
-  std::uintptr_t base = 0;
-  std::uintptr_t low = 0;
-  std::memcpy(&base, block_ + base_in_block, sizeof base);
-  std::memcpy(&low, block_ + low_in_block, sizeof low);
-  std::uint32_t guaranteed = 0;
-  std::memcpy(&guaranteed, block_ + guaranteed_in_block, sizeof guaranteed);
-  ::CONTEXT& machine = its.machine();
-  const std::uintptr_t sp = stack_pointer_of(machine);
-  if (sp > base || sp < low || sp - low < kept_bytes() + handler_bytes + guaranteed) {
-    return false;
-  }
-  // TS3: what the call needs goes by the target and a register.
-  send_to_injected_call(machine, target);
-  target.is_under_way.store(true, relaxed);  // relaxed: its thread goes on by a call of the system
-  if (!its.change()) {
-    target.is_under_way.store(false, relaxed);  // relaxed: no thread has seen it
-    return false;
-  }
-  return true;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/thread_word.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_THREAD_WORD_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_word_place::place() noexcept {
-  constexpr std::uint32_t first_in_block = 0x1480;
-  if (const std::uint32_t known = at_.get(); known != 0) {
-    return known;
-  }
-  const ::DWORD index = ::TlsAlloc();
-  if (index >= TLS_MINIMUM_AVAILABLE) {
-    base::fatal(
-        "thread: the system has no thread-local index left (TlsAlloc); allocate fewer in this "
-        "program");
-  }
-  const auto own = static_cast<std::uint32_t>(first_in_block + index * sizeof(void*));
-  const std::uint32_t first = at_.settle(own);
-  if (first != own) {
-    ::TlsFree(index);
-  }
-  return first;
-}
-
-/// The system's words of fibres: a fibre that the program makes has words of its own.
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t thread_slot::index() noexcept {
-  if (const std::uint32_t known = made_.get(); known != 0) {
-    return known - 1;
-  }
-  const ::DWORD index = ::FlsAlloc(at_end_);
-  if (index == FLS_OUT_OF_INDEXES) {
-    base::fatal(
-        "thread: the system has no fiber-local index left (FlsAlloc); allocate fewer in this "
-        "program");
-  }
-  const std::uint32_t first = made_.settle(index + 1);
-  if (first != index + 1) {
-    ::FlsFree(index);
-  }
-  return first - 1;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void* thread_slot::get() noexcept {
-  return ::FlsGetValue(index());
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_slot::set(void* word) noexcept {
-  ::FlsSetValue(index(), word);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/darwin/thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_DARWIN_THREAD_HPP) && THRUM_OS_MACOS && THRUM_BODIES
-
-#include <cerrno>
-#include <ctime>
-
-#include <mach/mach.h>
-#include <mach/thread_act.h>
-#include <mach/thread_info.h>
-#include <pthread.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
-  ::pthread_setname_np(name);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
-  std::uint64_t number = 0;
-  ::pthread_threadid_np(nullptr, &number);
-  return number;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
-  const int before = errno;
-  const std::int64_t end = deadline_after(ns);
-  for (std::int64_t left = ns; left > 0; left = end - now()) {
-    const ::timespec rest = to_timespec(left);
-    ::nanosleep(&rest, nullptr);
-  }
-  errno = before;
-}
-
-/// The port's name is the thread's own, and no right of ours: it means nothing once the thread has
-/// ended.
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
-  port_.set(::pthread_mach_thread_np(::pthread_self()));
-}
-
-THRUM_OUT_OF_LINE void thread_sight::close() noexcept { port_.set(0); }
-
-/// False: there is no such thread.
-inline bool ask_for_thread(::thread_t port, ::thread_basic_info& found) noexcept {
-  ::mach_msg_type_number_t words = THREAD_BASIC_INFO_COUNT;
-  return port != 0 &&
-         ::thread_info(port, THREAD_BASIC_INFO, reinterpret_cast<::thread_info_t>(&found),
-                       &words) == KERN_SUCCESS;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t thread_sight::cpu_now() const noexcept {
-  ::thread_basic_info found{};
-  if (!ask_for_thread(port_.get(), found)) {
-    return 0;
-  }
-  const auto ns = [](const ::time_value& time) {
-    return std::int64_t{time.seconds} * nanoseconds_per_second +
-           std::int64_t{time.microseconds} * 1000;
-  };
-  return ns(found.user_time) + ns(found.system_time);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
-  ::thread_basic_info found{};
-  return ask_for_thread(port_.get(), found) && found.run_state == TH_STATE_RUNNING
-             ? thread_look::computes
-             : thread_look::in_system;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-// ---- thrum/detail/os/posix/thread_sight.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_THREAD_SIGHT_HPP) && (THRUM_OS_PORTABLE && !THRUM_OS_MACOS) && THRUM_BODIES
-
-#include <ctime>
-
-#include <pthread.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void clock_sight::open() noexcept {
-  ::clockid_t clock{};
-  const bool known = ::pthread_getcpuclockid(::pthread_self(), &clock) == 0;
-  clock_.set(clock);
-  has_clock_.set(known);
-  is_open_.set(true);
-}
-
-THRUM_OUT_OF_LINE void clock_sight::close() noexcept {
-  is_open_.set(false);
-  has_clock_.set(false);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t clock_sight::cpu_now() const noexcept {
-  ::timespec t{};
-  if (!has_clock_.get() || ::clock_gettime(clock_.get(), &t) != 0) {
-    return 0;
-  }
-  return std::int64_t{t.tv_sec} * nanoseconds_per_second + t.tv_nsec;
-}
-
-THRUM_OUT_OF_LINE thread_look clock_sight::look() const noexcept {
-  return is_open_.get() ? thread_look::unknown : thread_look::in_system;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/freebsd/thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_FREEBSD_THREAD_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
-
-#include <cerrno>
-#include <ctime>
-
-#include <pthread.h>
-#include <pthread_np.h>
-#include <sched.h>
-#include <sys/param.h>
-#include <sys/proc.h>
-#include <sys/sysctl.h>
-#include <sys/types.h>
-#include <sys/user.h>
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
-  ::pthread_setname_np(::pthread_self(), name);
+#if THRUM_OS_FREEBSD
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket(int domain, int type,
+                                                       int protocol) noexcept {
+  return result_of(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {
-  const int cpu = ::sched_getcpu();
-  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket_pair(int type, handle (&fds)[2]) noexcept {
+  return result_of(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds));
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
-  return static_cast<std::uint64_t>(::pthread_getthreadid_np());
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result accept(handle fd) noexcept {
+  return result_of(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
-  if (ns <= 0) {
-    return;
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
+  return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
+}
+
+#else
+
+/// Makes it as all handles of ours are, and closes it if that fails: itself, or an error below zero.
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result made_ours(io_result fresh) noexcept {
+  if (fresh < 0) {
+    return fresh;
   }
-  const int before = errno;
-  const ::timespec until = to_timespec(deadline_after(ns));
-  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  const handle fd = handle_of(fresh);
+  io_result result = result_of(::fcntl(fd, F_SETFD, FD_CLOEXEC));
+  if (result >= 0) {
+    result = set_nonblocking(fd, true);
   }
-  errno = before;
-}
-
-THRUM_OUT_OF_LINE void thread_sight::open() noexcept {
-  clock_sight::open();
-  tid_.set(thread_id());
-}
-
-THRUM_OUT_OF_LINE void thread_sight::close() noexcept {
-  clock_sight::close();
-  tid_.set(0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_sight::look() const noexcept {
-  const std::uint64_t tid = tid_.get();
-  if (tid == 0) {
-    return thread_look::in_system;
+#if defined(F_SETNOSIGPIPE)
+  if (result >= 0) {
+    result = result_of(::fcntl(fd, F_SETNOSIGPIPE, 1));  // a socket or a pipe, as the case may be
   }
-  // In memory of its own: more than some stacks have, and malloc may be locked.
-  constexpr std::size_t most_threads = 256;
-  std::size_t bytes = most_threads * sizeof(::kinfo_proc);
-  const std::size_t mapped = bytes;
-  auto* const threads = static_cast<::kinfo_proc*>(map(mapped));
-  if (threads == nullptr) {
-    return thread_look::unknown;
-  }
-  int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID | KERN_PROC_INC_THREAD, ::getpid()};
-  // If there is no room for all, it fails and has listed the first ones.
-  ::sysctl(name, 4, threads, &bytes, nullptr, 0);
-  thread_look seen = thread_look::unknown;
-  for (std::size_t i = 0; i != most_threads; ++i) {  // where nothing is listed there are zeros
-    if (static_cast<std::uint64_t>(threads[i].ki_tid) == tid) {
-      seen = threads[i].ki_stat == SRUN ? thread_look::computes : thread_look::in_system;
-    }
-  }
-  unmap(threads, mapped);
-  return seen;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
 #endif
-
-// ---- thrum/detail/os/posix/thread_ref.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_THREAD_REF_HPP) && THRUM_OS_PORTABLE && THRUM_BODIES
-
-#include <cerrno>
-#include <cstddef>
-#include <new>
-
-#include <sched.h>
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-struct thread::life {
-  void* (*entry)(void*);
-  void* argument;
-  std::atomic<bool> has_ended{false};
-};
-
-THRUM_OUT_OF_LINE int thread::start(thread& out, void* (*entry)(void*), void* argument) noexcept {
-  auto* const fresh = new (std::nothrow) life{entry, argument};
-  if (fresh == nullptr) {
-    return ENOMEM;
+  if (result < 0) {
+    close(fd);
+    return result;
   }
-  const int error = joinable_thread::start(
-      out,
-      [](void* its) -> void* {
-        life& own = *static_cast<life*>(its);
-        void* const result = own.entry(own.argument);
-        own.has_ended.store(true, release);  // [th.end >] release: all that the thread has done
-        return result;
-      },
-      fresh);
-  if (error != 0) {
-    delete fresh;
-    return error;
+  return fresh;
+}
+
+/// Both, or none.
+inline io_result made_ours(io_result made, handle (&fds)[2]) noexcept {
+  if (made < 0) {
+    return made;
   }
-  out.life_ = fresh;
+  const io_result first = made_ours(fds[0]);
+  if (first < 0) {
+    close(fds[1]);
+    return first;
+  }
+  const io_result second = made_ours(fds[1]);
+  if (second < 0) {
+    close(fds[0]);
+    return second;
+  }
   return 0;
 }
 
-THRUM_OUT_OF_LINE void thread::join() noexcept {
-  joinable_thread::join();
-  delete life_;
-  life_ = nullptr;
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket(int domain, int type,
+                                                       int protocol) noexcept {
+  return made_ours(result_of(::socket(domain, type, protocol)));
 }
 
-THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
-  if (!joinable() || !life_->has_ended.load(acquire)) {  // [th.end <] acquire: what it has done
-    return false;
-  }
-  join();
-  return true;
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket_pair(int type, handle (&fds)[2]) noexcept {
+  return made_ours(result_of(::socketpair(AF_UNIX, type, 0, fds)), fds);
 }
 
-using namespace base::orders;
-
-/// The reference stays open, or closed, to the end of a block.
-class thread_ref::held {
- public:
-  explicit held(const thread_ref& ref) noexcept : ref_(ref) {
-    while (ref_.locked_.exchange(true, acquire)) {  // [tr.lock <] acquire: what the last one did
-      ::sched_yield();
-    }
-  }
-  ~held() { ref_.locked_.store(false, release); }  // [tr.lock >] release: what was done meanwhile
-  held(const held&) = delete;
-  held& operator=(const held&) = delete;
-
- private:
-  const thread_ref& ref_;
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
-  const ::pthread_t self = ::pthread_self();
-  const held guard(*this);
-  handle_.set(self);
-  sight_.open();
-  is_open_.set(true);
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result accept(handle fd) noexcept {
+  return made_ours(result_of(::accept(fd, nullptr, nullptr)));
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::close() noexcept {
-  const held guard(*this);
-  is_open_.set(false);
-  sight_.close();
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
+  return made_ours(result_of(::pipe(fds)), fds);
 }
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
-  return is_open_.peek() && ::pthread_equal(handle_.peek(), ::pthread_self()) != 0;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
-  const held guard(*this);
-  if (!is_open_.get()) {
-    return false;
-  }
-  if (!target.is_to_be_sent() || ::pthread_kill(handle_.get(), preempt_signal) == 0) {
-    return true;
-  }
-  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
-  return false;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-// What systems do in several ways for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The system is asked for the stack: what a context says of it differs.
-THRUM_NOINLINE THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t&,
-                                                           const void*) noexcept {
-  ::stack_t stack{};
-  if (::sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) != 0 ||
-      stack.ss_sp == nullptr) {
-    return nullptr;
-  }
-  return signal_stack_mark::target_at(stack.ss_sp);
-}
-
-/// With room for the widest vectors that there are.
-THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
-  constexpr std::size_t widest = std::size_t{16} << 10;
-  const auto least = static_cast<std::size_t>(MINSIGSTKSZ);
-  return least < widest ? widest : least;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
 
 #endif
-
-// ---- thrum/detail/os/linux/fence.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_FENCE_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE fence_kind prepare_heavy_fence() noexcept {
-  if (membarrier_works.get()) {
-    return fence_kind::free_light_side;
-  }
-  const long commands = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-  constexpr long needed =
-      MEMBARRIER_CMD_PRIVATE_EXPEDITED | MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
-  if (commands < 0 || (commands & needed) != needed) {
-    return fence_kind::on_both_sides;
-  }
-  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) {
-    return fence_kind::on_both_sides;
-  }
-  membarrier_works.set(true);
-  return fence_kind::free_light_side;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void heavy_fence() noexcept {
-  THRUM_AT_LOAD(&prepare_fence_early);
-  full_fence();
-  if (membarrier_works.get()) {
-    if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-      base::fatal(
-          "membarrier: the kernel refuses a command for which it has registered this process");
-    }
-  }
-}
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/linux/futex.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_FUTEX_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/posix/transfer.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_TRANSFER_HPP) && (THRUM_OS_BSD || THRUM_OS_PORTABLE) && THRUM_BODIES
+#if THRUM_OS_MACOS
 
-#include <cerrno>
+#include <fcntl.h>
+#else
+// ---- thrum/detail/os/posix/broken_pipe.hpp ----
+//
+// Calling what may raise SIGPIPE, without that signal.
+//
+// The signal would end the program, and whether it is ignored belongs to the program, not to a
+// library in it. The thread blocks the signal for the length of the call, and takes back the one
+// that the call made:
+//   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
+//   - if it had, and one was pending, ours has become one with that, which stays.
+// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
+// Price: two system calls for each call. For systems on which the signal goes to the thread, and
+// which let one take it without waiting.
+#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
+#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE long call_futex_wait(futex_form form, std::atomic<std::uint32_t>& word,
-                                       std::uint32_t expected, std::int64_t timeout_ns) noexcept {
-  constexpr long futex_time64 = 422;  // newer than some systems' headers; the same everywhere
-  const std::int64_t ns = timeout_ns < 0 ? 0 : timeout_ns;
-  if (sizeof(long) == sizeof(std::int64_t) || form == futex_form::with_long_seconds) {
-    const auto timeout = old_kernel_time::from(ns);
-    return ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected,
-                     timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
-  }
-  const auto timeout = kernel_time::from(ns);
-  return ::syscall(futex_time64, &word, FUTEX_WAIT_PRIVATE, expected,
-                   timeout_ns < 0 ? nullptr : &timeout, nullptr, 0);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
-                                                 std::uint32_t expected,
-                                                 std::int64_t timeout_ns) noexcept {
-  const int before = errno;
-  long result = call_futex_wait(futex_form::with_64_bits, word, expected, timeout_ns);
-  if constexpr (sizeof(long) != sizeof(std::int64_t)) {
-    if (result != 0 && (errno == ENOSYS || errno == EPERM)) {  // EPERM: older containers
-      result = call_futex_wait(futex_form::with_long_seconds, word, expected, timeout_ns);
-    }
-  }
-  const bool timed_out = result != 0 && errno == ETIMEDOUT;
-  errno = before;
-  return !timed_out;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
-                                                 int how_many) noexcept {
-  const int before = errno;
-  ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, how_many, nullptr, nullptr, 0);
-  errno = before;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/linux/this_thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_THIS_THREAD_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+#if THRUM_OS_LINUX || THRUM_OS_FREEBSD
 
 #include <cerrno>
 #include <ctime>
-#include <string_view>
 
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <signal.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE void set_thread_name(const char* name) noexcept {
-  constexpr std::size_t limit = 16;  // kernel: TASK_COMM_LEN, with the terminating zero
-  char text[limit] = {};
-  for (std::size_t i = 0; i + 1 < limit && name[i] != '\0'; ++i) {
-    text[i] = name[i];
+/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
+/// have.
+template <class Call, class Raised>
+THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
+  ::sigset_t broken_pipe;
+  ::sigset_t before;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  bool was_pending = false;
+  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
+  if (was_blocked) {
+    ::sigset_t pending;
+    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
   }
-  ::pthread_setname_np(::pthread_self(), text);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void ask_for_short_waits() noexcept {
-  if constexpr (THRUM_TRIES_SYSTEM_CALLS == 0) {
-    return;
-  }
-  struct {  // sched_attr, which the C library does not declare
-    std::uint32_t size, policy;
-    std::uint64_t flags;
-    std::int32_t nice;
-    std::uint32_t priority;
-    std::uint64_t runtime, deadline, period;
-  } attributes{};
-  attributes.size = sizeof attributes;
-  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0 &&
-      attributes.policy == SCHED_OTHER) {
-    attributes.runtime = 100'000;  // ns of a slice: the shortest there is
-    ::syscall(SYS_sched_setattr, 0, &attributes, 0);
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint32_t current_cpu() noexcept {
-  const int cpu = ::sched_getcpu();
-  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::uint64_t thread_id() noexcept {
-  return static_cast<std::uint64_t>(::syscall(SYS_gettid));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t count_threads() noexcept {
-  char text[4096];
-  const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return 0;
-  }
-  const ssize_t length = ::read(fd, text, sizeof text);
-  ::close(fd);
-  const std::string_view status(text, length > 0 ? static_cast<std::size_t>(length) : 0);
-  constexpr std::string_view key = "\nThreads:\t";
-  std::size_t n = 0;
-  const std::size_t at = status.find(key);
-  for (std::size_t i = at + key.size(); at != status.npos && i < status.size(); ++i) {
-    if (status[i] < '0' || status[i] > '9') {
-      break;
-    }
-    n = n * 10 + static_cast<std::size_t>(status[i] - '0');
-  }
-  return n;
-}
-
-THRUM_OUT_OF_LINE void sleep_ns(std::int64_t ns) noexcept {
-  if (ns <= 0) {
-    return;
-  }
-  const ::timespec until = to_timespec(deadline_after(ns));
-  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/linux/thread.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_THREAD_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-
-#include <cstddef>
-#include <string_view>
-
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/auxv.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE bool thread::try_join() noexcept {
-  if (!joinable_ || ::pthread_tryjoin_np(handle_, nullptr) != 0) {
-    return false;
-  }
-  joinable_ = false;
-  return true;
-}
-
-using namespace base::orders;
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void thread_ref::open() noexcept {
-  ::clockid_t own{};
-  const bool known = ::pthread_getcpuclockid(::pthread_self(), &own) == 0;
-  tid_.set(thread_id());
-  clock_.set(known ? own : unknown);
-}
-
-THRUM_OUT_OF_LINE bool thread_ref::is_calling_thread() const noexcept {
-  return tid_.get() == thread_id();
-}
-
-/// The text of a file that the system keeps for each thread, as much as `buffer` takes; empty where
-/// there is none. Some 10 us; no malloc, no lock.
-THRUM_NOINLINE inline std::string_view about_thread(std::uint64_t thread, std::string_view file,
-                                                    char (&buffer)[256]) noexcept {
-  base::message<64> path("/proc/self/task/");
-  path.append(thread).append(file).append(std::string_view("\0", 1));
-  const int fd = ::open(path.view().data(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return {};
-  }
-  const ssize_t length = ::read(fd, buffer, sizeof buffer);
-  ::close(fd);
-  return {buffer, length > 0 ? static_cast<std::size_t>(length) : 0};
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE thread_look thread_ref::look() const noexcept {
-  const std::uint64_t thread = tid_.get();
-  if (thread == 0) {
-    return thread_look::in_system;
-  }
-  char buffer[256];
-  // "number (name) state ...", where the name may hold anything.
-  const std::string_view stat = about_thread(thread, "/stat", buffer);
-  const std::size_t at = stat.rfind(") ");
-  if (at == stat.npos || at + 2 >= stat.size()) {
-    return thread_look::unknown;
-  }
-  if (stat[at + 2] == 'R') {
-    return thread_look::computes;
-  }
-  // "-1" in place of the number of a call, "running" if it is back.
-  const std::string_view call = about_thread(thread, "/syscall", buffer);
-  return call.starts_with("-1 ")       ? thread_look::in_fault
-         : call.starts_with("running") ? thread_look::computes
-                                       : thread_look::in_system;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::naps() const noexcept {
-  char buffer[256];
-  const std::string_view call = about_thread(tid_.get(), "/syscall", buffer);
-  // The last is the second with 64 bits of seconds, on processors of 32 bits.
-  constexpr long clock_nanosleep_time64 = sizeof(long) == 4 ? 407 : SYS_clock_nanosleep;
-  for (const long number :
-       {long{SYS_nanosleep}, long{SYS_clock_nanosleep}, clock_nanosleep_time64}) {
-    base::message<32> wanted;
-    wanted.append(static_cast<std::uint64_t>(number)).append(" ");
-    if (call.substr(0, wanted.view().size()) == wanted.view()) {
-      return true;
+  const io_result result = call();
+  if (!was_pending && raised(result)) {
+    const ::timespec at_once{};
+    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
     }
   }
-  return false;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool thread_ref::interrupt(preempt_target& target) const noexcept {
-  const auto to = static_cast<::pid_t>(tid_.get());
-  if (to == 0) {
-    return false;
-  }
-  ::siginfo_t info{};
-  info.si_signo = preempt_signal;
-  info.si_code = preempt_code;
-  info.si_value.sival_ptr = &target;
-  if (::syscall(SYS_rt_tgsigqueueinfo, ::getpid(), to, preempt_signal, &info) == 0) {
-    return true;
-  }
-  if (!target.is_to_be_sent() || ::syscall(SYS_tgkill, ::getpid(), to, preempt_signal) == 0) {
-    return true;
-  }
-  target.unmarked.store(false, relaxed);  // relaxed: there is no signal that it could order
-  return false;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-// What Linux does in its own way for os/posix/preempt_signal.hpp: target_of, signal_frame_bytes.
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Where an emulator refuses a signal with a value, the handler finds its thread by its stack.
-THRUM_OUT_OF_LINE preempt_target* target_of(const ::siginfo_t& info, const void* context) noexcept {
-  if (info.si_code == preempt_code) {
-    return static_cast<preempt_target*>(info.si_value.sival_ptr);
-  }
-  const ::stack_t& stack = static_cast<const ::ucontext_t*>(context)->uc_stack;
-  if (info.si_code != SI_TKILL || (stack.ss_flags & SS_DISABLE) != 0 || stack.ss_sp == nullptr) {
-    return nullptr;
-  }
-  return signal_stack_mark::target_at(stack.ss_sp);
-}
-
-/// The kernel says it: 12 KiB where there are wide vectors.
-THRUM_OUT_OF_LINE std::size_t signal_frame_bytes() noexcept {
-  constexpr unsigned long at_minsigstksz = 51;  // newer than some systems' headers
-  return ::getauxval(at_minsigstksz);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif
-
-// ---- thrum/detail/os/darwin/wait_on_address.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_DARWIN_WAIT_ON_ADDRESS_HPP) && THRUM_OS_MACOS && THRUM_BODIES
-// futex_wait and futex_wake of os/note.hpp, on macOS.
-
-#include <atomic>
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-extern "C" {
-[[gnu::weak]] int thrum_sync_wait(void* address, std::uint64_t expected, std::size_t size,
-                                  std::uint32_t flags) noexcept __asm__("_os_sync_wait_on_address");
-[[gnu::weak]] int thrum_sync_wait_for(void* address, std::uint64_t expected, std::size_t size,
-                                      std::uint32_t flags, std::uint32_t clock,
-                                      std::uint64_t ns) noexcept
-    __asm__("_os_sync_wait_on_address_with_timeout");
-[[gnu::weak]] int thrum_sync_wake_any(void* address, std::size_t size, std::uint32_t flags) noexcept
-    __asm__("_os_sync_wake_by_address_any");
-[[gnu::weak]] int thrum_sync_wake_all(void* address, std::size_t size, std::uint32_t flags) noexcept
-    __asm__("_os_sync_wake_by_address_all");
-int thrum_ulock_wait(std::uint32_t operation, void* address, std::uint64_t expected,
-                     std::uint32_t microseconds) noexcept __asm__("___ulock_wait");
-int thrum_ulock_wake(std::uint32_t operation, void* address, std::uint64_t value) noexcept
-    __asm__("___ulock_wake");
-}
-
-inline constexpr std::uint32_t ulock_compare_and_wait = 1;
-inline constexpr std::uint32_t ulock_wake_all = 0x100;
-
-/// The result of the wait, and errno. Its clock stands while the machine sleeps, as now() does.
-inline int wait_on_address(std::atomic<std::uint32_t>& word, std::uint32_t expected,
-                           std::int64_t timeout_ns) noexcept {
-  if (&thrum_sync_wait_for != nullptr) {
-    constexpr std::uint32_t mach_absolute_time = 32;
-    return timeout_ns < 0 ? thrum_sync_wait(&word, expected, sizeof word, 0)
-                          : thrum_sync_wait_for(&word, expected, sizeof word, 0, mach_absolute_time,
-                                                static_cast<std::uint64_t>(timeout_ns));
-  }
-  // 0 is for ever; what is longer than fits ends early, as by a signal.
-  constexpr std::int64_t most = 1'000'000'000;
-  std::int64_t microseconds = 0;
-  if (timeout_ns >= 0) {
-    microseconds = timeout_ns / 1000 + 1;
-    microseconds = microseconds < most ? microseconds : most;
-  }
-  const int result = thrum_ulock_wait(ulock_compare_and_wait, &word, expected,
-                                      static_cast<std::uint32_t>(microseconds));
-  if (result < 0 && errno == ETIMEDOUT && microseconds == most) {
-    errno = EINTR;
+  if (!was_blocked) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   return result;
 }
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
-                                                 std::uint32_t expected,
-                                                 std::int64_t timeout_ns) noexcept {
-  const int before = errno;
-  bool timed_out = timeout_ns == 0;  // which the system takes for an error
-  if (!timed_out) {
-    timed_out = wait_on_address(word, expected, timeout_ns) < 0 && errno == ETIMEDOUT;
-  }
-  errno = before;
-  return !timed_out;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
-                                                 int how_many) noexcept {
-  const int before = errno;
-  const bool has_sync = &thrum_sync_wake_all != nullptr;
-  if (how_many == 1) {
-    has_sync ? thrum_sync_wake_any(&word, sizeof word, 0)
-             : thrum_ulock_wake(ulock_compare_and_wait, &word, 0);
-  } else {  // those that are too many look at the word and sleep on
-    has_sync ? thrum_sync_wake_all(&word, sizeof word, 0)
-             : thrum_ulock_wake(ulock_compare_and_wait | ulock_wake_all, &word, 0);
-  }
-  errno = before;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/freebsd/umtx.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_FREEBSD_UMTX_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
-// futex_wait and futex_wake of os/note.hpp, on FreeBSD.
-
-#include <atomic>
-#include <cerrno>
-#include <cstdint>
-#include <ctime>
-
-#include <sys/types.h>
-
-#include <sys/umtx.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
-                                                 std::uint32_t expected,
-                                                 std::int64_t timeout_ns) noexcept {
-  const int before = errno;
-  ::_umtx_time limit{};
-  limit._timeout = to_timespec(timeout_ns < 0 ? 0 : timeout_ns);
-  limit._clockid = CLOCK_MONOTONIC;
-  // The fourth argument is the size of the fifth, which may be a timespec or this.
-  const int result = timeout_ns < 0
-                         ? ::_umtx_op(&word, UMTX_OP_WAIT_UINT_PRIVATE, expected, nullptr, nullptr)
-                         : ::_umtx_op(&word, UMTX_OP_WAIT_UINT_PRIVATE, expected,
-                                      reinterpret_cast<void*>(sizeof limit), &limit);
-  const bool timed_out = result != 0 && errno == ETIMEDOUT;
-  errno = before;
-  return !timed_out;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
-                                                 int how_many) noexcept {
-  const int before = errno;
-  ::_umtx_op(&word, UMTX_OP_WAKE_PRIVATE, static_cast<::u_long>(how_many), nullptr, nullptr);
-  errno = before;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/wait_table.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WAIT_TABLE_HPP) && (!THRUM_HAS_FUTEX) && THRUM_BODIES
-#if !THRUM_HAS_FUTEX
-
-#if THRUM_OS_WINDOWS
-// ---- thrum/detail/os/windows/thread_event.hpp ----
-//
-// What the wait table needs of the system (os/wait_table.hpp), on Windows: an event, an object of the
-// kernel. Code that no other thread interrupts is in uninterrupted.hpp.
-//
-// Events are kept for the next that sleeps there: making one is dearer than the sleep.
-#ifndef THRUM_DETAIL_OS_WINDOWS_THREAD_EVENT_HPP
-#define THRUM_DETAIL_OS_WINDOWS_THREAD_EVENT_HPP
-
-#if THRUM_OS_WINDOWS
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Keeps the thread's last error to the end of a block.
-class kept_error {
- public:
-  kept_error() noexcept = default;
-  ~kept_error() { ::SetLastError(before_); }
-  kept_error(const kept_error&) = delete;
-  kept_error& operator=(const kept_error&) = delete;
-
- private:
-  const ::DWORD before_ = ::GetLastError();
-};
-
-/// An event that happens once at most, for which one thread waits.
-class thread_event {
- public:
-  /// The unused events of one bucket, under its lock.
-  struct spares {
-    static constexpr std::size_t most = 8;
-    std::size_t count = 0;
-    ::HANDLE events[most] = {};
-  };
-
-  /// Does not return if the system refuses.
-  void open(spares& from) noexcept {
-    event_ =
-        from.count != 0 ? from.events[--from.count] : ::CreateEventW(nullptr, TRUE, FALSE, nullptr);
-    if (event_ == nullptr) {
-      base::fatal("event: the system refuses to create one");
-    }
-  }
-  void lay_aside(spares& to) noexcept {
-    if (to.count != spares::most) {
-      ::ResetEvent(event_);
-      to.events[to.count++] = std::exchange(event_, nullptr);
-    }
-  }
-  void close() noexcept {
-    if (event_ != nullptr) {
-      ::CloseHandle(event_);
-    }
-  }
-
-  void post() noexcept { ::SetEvent(event_); }
-
-  /// False: `deadline` (of now(); negative: none) has passed.
-  bool wait_until(std::int64_t deadline) noexcept {
-    constexpr std::int64_t millisecond = 1'000'000;
-    constexpr std::int64_t longest = 86'400'000 * millisecond;  // a day, and then the next one
-    if (deadline < 0) {
-      ::WaitForSingleObject(event_, INFINITE);
-      return true;
-    }
-    for (std::int64_t left = deadline - now(); left > 0; left = deadline - now()) {
-      const std::int64_t part = left < longest ? left : longest;
-      const auto rounded_up = static_cast<::DWORD>((part + millisecond - 1) / millisecond);
-      if (::WaitForSingleObject(event_, rounded_up) == WAIT_OBJECT_0) {
-        return true;
-      }
-    }
-    return false;
-  }
-
- private:
-  ::HANDLE event_ = nullptr;
-};
-
-/// Lets another thread run; `for_long`: also one that runs only while this one sleeps.
-inline void stand_aside(bool for_long) noexcept {
-  if (for_long) {
-    ::Sleep(1);
-  } else {
-    ::SwitchToThread();
-  }
-}
-
-/// There are no child processes that begin as copies.
-inline void call_in_child(void (* /*what*/)()) noexcept {}
-
 }}}  // namespace thrum::THRUM_ABI::os
 
-#endif  // THRUM_OS_WINDOWS
-#endif  // THRUM_DETAIL_OS_WINDOWS_THREAD_EVENT_HPP
-
-#else
-// ---- thrum/detail/os/posix/thread_event.hpp ----
-//
-// What the wait table needs of the system (os/wait_table.hpp), on POSIX: an event by a semaphore. Code
-// that no signal interrupts is in uninterrupted.hpp.
-#ifndef THRUM_DETAIL_OS_POSIX_THREAD_EVENT_HPP
-#define THRUM_DETAIL_OS_POSIX_THREAD_EVENT_HPP
-
-#if THRUM_OS_POSIX
+#endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
+#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
 
 #include <cerrno>
-#include <cstdint>
-#include <ctime>
+#endif
 
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
+#include <sys/uio.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-/// Keeps errno to the end of a block.
-class kept_error {
- public:
-  kept_error() noexcept = default;
-  ~kept_error() { errno = before_; }
-  kept_error(const kept_error&) = delete;
-  kept_error& operator=(const kept_error&) = delete;
-
- private:
-  const int before_ = errno;
-};
-
-/// An event that happens once at most, for which one thread waits. A signal handler may post it.
-class thread_event {
- public:
-  struct spares {};  // making a semaphore costs nothing
-
-  /// Does not return if the system refuses.
-  void open(spares& /*from*/) noexcept {
-    if (::sem_init(&posts_, 0, 0) != 0) {
-      base::fatal("semaphore: the system refuses to create one");
-    }
-  }
-  void lay_aside(spares& /*to*/) noexcept {}
-  void close() noexcept { ::sem_destroy(&posts_); }
-
-  void post() noexcept { ::sem_post(&posts_); }
-
-  /// False: `deadline` (of now(); negative: none) has passed. May return true early.
-  bool wait_until(std::int64_t deadline) noexcept {
-    return wait_for_post(posts_, deadline) != ETIMEDOUT;
-  }
-
- private:
-  /// 0 or an errno value; a template, as not every C library has sem_clockwait. Without it, if the
-  /// system's time is set back the sleep lasts so much longer.
-  template <class Semaphore>
-  static int wait_for_post(Semaphore& posts, std::int64_t deadline) noexcept {
-    if (deadline < 0) {
-      return ::sem_wait(&posts) == 0 ? 0 : errno;
-    }
-    if constexpr (requires(::timespec t) { sem_clockwait(&posts, CLOCK_MONOTONIC, &t); }) {
-      const ::timespec until = to_timespec(deadline);
-      return sem_clockwait(&posts, CLOCK_MONOTONIC, &until) == 0 ? 0 : errno;
-    } else {
-      for (;;) {
-        const std::int64_t left = deadline - now();
-        if (left <= 0) {
-          return ::sem_trywait(&posts) == 0 ? 0 : ETIMEDOUT;
-        }
-        ::timespec until{};
-        ::clock_gettime(CLOCK_REALTIME, &until);
-        const std::int64_t at = std::int64_t{until.tv_sec} * nanoseconds_per_second + until.tv_nsec;
-        until = to_timespec(left > INT64_MAX - at ? INT64_MAX : at + left);
-        if (::sem_timedwait(&posts, &until) == 0) {
-          return 0;
-        }
-        if (errno != ETIMEDOUT) {
-          return errno;
-        }
-      }
-    }
-  }
-
-  ::sem_t posts_{};
-};
-
-/// Lets another thread run; `for_long`: also one that runs only while this one sleeps.
-inline void stand_aside(bool for_long) noexcept {
-  if (for_long) {
-    constexpr ::timespec moment{0, 50'000};
-    ::nanosleep(&moment, nullptr);
-  } else {
-    ::sched_yield();
-  }
-}
-
-/// Has it called in each child process that is forked from now on.
-inline void call_in_child(void (*what)()) noexcept { ::pthread_atfork(nullptr, nullptr, what); }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_POSIX
-#endif  // THRUM_DETAIL_OS_POSIX_THREAD_EVENT_HPP
-
-#endif
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-/// A thread that sleeps on an address.
-struct sleeper {
-  const void* address;
-  sleeper* next = nullptr;
-  bool is_listed = true;
-  thread_event woken{};
-};
-
-struct wait_bucket {
-  std::atomic<bool> locked{false};
-  sleeper* first = nullptr;
-  thread_event::spares spares;
-};
-
-struct wait_table {
-  static constexpr std::string_view process_name = "os::wait_table";
-  static constexpr std::size_t size = 64;
-  wait_bucket buckets[size];
-
-  /// WT3
-  static wait_bucket& bucket_of(const void* address) noexcept {
-    const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(address) * 0x9e37'79b9'7f4a'7c15;
-    return process_wide<wait_table>::get().buckets[mixed >> 58];
-  }
-};
-static_assert(wait_table::size == std::size_t{1} << (64 - 58));
-
-/// A bucket, locked to the end of a block (WT1).
-class locked_bucket {
- public:
-  explicit locked_bucket(wait_bucket& bucket) noexcept : bucket_(bucket) {
-    constexpr unsigned patience = 64;
-    // [wt.lock <] acquire: the list, and what was done before a wake
-    for (unsigned turn = 0; bucket_.locked.exchange(true, acquire); ++turn) {
-      // Its holder may be one that never runs while this thread is ready.
-      stand_aside(turn >= patience);
-    }
-  }
-  ~locked_bucket() {
-    bucket_.locked.store(false, release);  // [wt.lock >] release: the list
-  }
-  locked_bucket(const locked_bucket&) = delete;
-  locked_bucket& operator=(const locked_bucket&) = delete;
-
-  void push(sleeper& own) noexcept {
-    own.woken.open(bucket_.spares);
-    sleeper** link = &bucket_.first;
-    while (*link != nullptr) {
-      link = &(*link)->next;
-    }
-    *link = &own;
-  }
-
-  /// False: a wake has taken it out.
-  bool remove(sleeper& own) noexcept {
-    own.woken.lay_aside(bucket_.spares);
-    if (!own.is_listed) {
-      return false;
-    }
-    sleeper** link = &bucket_.first;
-    while (*link != &own) {
-      link = &(*link)->next;
-    }
-    *link = own.next;
-    return true;
-  }
-
-  void wake(const void* address, int how_many) noexcept {
-    for (sleeper** link = &bucket_.first; *link != nullptr && how_many > 0;) {
-      sleeper& found = **link;
-      if (found.address != address) {
-        link = &found.next;
-        continue;
-      }
-      *link = found.next;
-      found.is_listed = false;
-      found.woken.post();  // WT2
-      --how_many;
-    }
-  }
-
- private:
-  const uninterrupted still_{};
-  wait_bucket& bucket_;
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool futex_wait(std::atomic<std::uint32_t>& word,
-                                                 std::uint32_t expected,
-                                                 std::int64_t timeout_ns) noexcept {
-  const kept_error before;
-  const std::int64_t deadline = timeout_ns < 0 ? -1 : deadline_after(timeout_ns);
-  wait_bucket& bucket = wait_table::bucket_of(&word);
-  sleeper own{&word};
-  {
-    locked_bucket guard(bucket);
-    if (word.load(relaxed) != expected) {  // relaxed: ordered by the bucket's lock
-      return true;
-    }
-    guard.push(own);
-  }
-  const bool in_time = own.woken.wait_until(deadline);
-  const bool was_woken = !locked_bucket(bucket).remove(own);  // WT2
-  own.woken.close();
-  return was_woken || in_time;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void futex_wake(std::atomic<std::uint32_t>& word,
-                                                 int how_many) noexcept {
-  const kept_error before;
-  const void* const address = &word;
-  locked_bucket(wait_table::bucket_of(address)).wake(address, how_many);
-}
-
-THRUM_OUT_OF_LINE void forget_sleepers() noexcept {
-  for (wait_bucket& each : process_wide<wait_table>::get().buckets) {
-    each.first = nullptr;
-    each.locked.store(false, relaxed);  // relaxed: there is only this thread
-  }
-}
-
-/// In each shared object that holds the library, as it is loaded.
-inline const bool are_sleepers_forgotten = (call_in_child(&forget_sleepers), true);
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // !THRUM_HAS_FUTEX
-#endif
-
-// ---- thrum/detail/os/posix/process.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_PROCESS_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-
-#include <cstdlib>
-
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#if __has_include(<crt_externs.h>)  // macOS
-#include <crt_externs.h>
+#if defined(MSG_NOSIGNAL)
+inline constexpr int without_signal = MSG_NOSIGNAL;
 #else
-extern "C" char** environ;
+inline constexpr int without_signal = 0;  // each socket is set so when it is made
 #endif
 
-namespace thrum { inline namespace THRUM_ABI { namespace os {
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive(handle fd, void* to, std::size_t n) noexcept {
+  return result_of(::recv(fd, to, n, 0));
+}
 
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::int64_t own_process() noexcept { return ::getpid(); }
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send(handle fd, const void* from,
+                                                std::size_t n) noexcept {
+  return result_of(::send(fd, from, n, without_signal));
+}
 
-// Where a handle cannot be made so that exec closes it, in one call, a child gets its streams only.
-#if __has_include(<crt_externs.h>)
-inline constexpr int spawn_closes_others = POSIX_SPAWN_CLOEXEC_DEFAULT;
-// A shared library has no environ.
-inline char** own_environment() noexcept { return *::_NSGetEnviron(); }
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_message(handle fd, const message& one) noexcept {
+  return result_of(::sendmsg(fd, &one.header(), without_signal));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_from(handle fd, void* to, std::size_t n,
+                                                        ::sockaddr* from,
+                                                        ::socklen_t* from_size) noexcept {
+  piece room = piece_of(to, n);
+  ::msghdr header{};
+  header.msg_iov = &room;
+  header.msg_iovlen = 1;
+  header.msg_name = from;
+  header.msg_namelen = from != nullptr ? *from_size : 0;
+  const io_result got = result_of(::recvmsg(fd, &header, 0));
+  if (got >= 0 && from != nullptr) {
+    *from_size = header.msg_namelen;
+  }
+  return got >= 0 && (header.msg_flags & MSG_TRUNC) != 0 ? got + 1 : got;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_to(handle fd, const void* from, std::size_t n,
+                                                   const ::sockaddr* to,
+                                                   ::socklen_t to_size) noexcept {
+  return result_of(to != nullptr ? ::sendto(fd, from, n, without_signal, to, to_size)
+                                 : ::send(fd, from, n, without_signal));
+}
+
+THRUM_OUT_OF_LINE io_result send_messages(handle fd, message* first, unsigned n) noexcept {
+  for (unsigned i = 0; i != n; ++i) {
+    if (const io_result sent = send_message(fd, first[i]); sent < 0) {
+      return i != 0 ? io_result{i} : sent;  // the next call says it again
+    }
+  }
+  return io_result{n};
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* first,
+                                                            unsigned n) noexcept {
+  counted_message* const all = message::array(first);
+  for (unsigned i = 0; i != n; ++i) {
+    const io_result got = result_of(::recvmsg(fd, &all[i].msg_hdr, 0));
+    if (got < 0) {
+      return i != 0 ? io_result{i} : got;
+    }
+    all[i].msg_len = static_cast<std::size_t>(got);
+  }
+  return io_result{n};
+}
+
+THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
+                                                 std::size_t n) noexcept {
+  const piece part = piece_of(from, n);
+  return write_pieces(fd, &part, 1);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts,
+                                                       std::size_t count) noexcept {
+  return result_of(::readv(fd, parts, static_cast<int>(count)));
+}
+
+#if THRUM_OS_MACOS
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                                        std::size_t count) noexcept {
+  const io_result told = result_of(::fcntl(fd, F_GETNOSIGPIPE));
+  if (told < 0) {
+    return told;
+  }
+  if (told == 0) {
+    if (const io_result result = result_of(::fcntl(fd, F_SETNOSIGPIPE, 1)); result < 0) {
+      return result;
+    }
+  }
+  return result_of(::writev(fd, parts, static_cast<int>(count)));
+}
 #else
-inline constexpr int spawn_closes_others = 0;
-inline char** own_environment() noexcept { return ::environ; }
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
+                                                        std::size_t count) noexcept {
+  return without_broken_pipe(
+      [&] { return result_of(::writev(fd, parts, static_cast<int>(count))); },
+      [](io_result result) { return result == -EPIPE; });
+}
 #endif
-
-/// 0 or an errno value. A template, in which a function may be missing that newer systems have.
-template <class Actions>
-int begin_in(Actions& actions, const char* directory) noexcept {
-  if constexpr (requires { posix_spawn_file_actions_addchdir_np(&actions, directory); }) {
-    return posix_spawn_file_actions_addchdir_np(&actions, directory);
-  } else {
-    return ENOSYS;
-  }
-}
-
-/// Where what a child gets besides its streams begins.
-inline constexpr std::size_t first_extra_handle = 3;
-
-/// Copies of what a child gets from 3 on, with numbers that are not overwritten while others of them
-/// are put in their places. As many as there are, or an error.
-class extra_handles {
- public:
-  extra_handles() noexcept = default;
-  extra_handles(const extra_handles&) = delete;
-  extra_handles& operator=(const extra_handles&) = delete;
-  ~extra_handles() {
-    for (std::size_t i = 0; i != used_; ++i) {
-      ::close(copies_[i]);
-    }
-  }
-
-  /// 0 or an errno value.
-  int add_to(::posix_spawn_file_actions_t& actions, const handle* extra, std::size_t n) noexcept {
-    if (n > most) {
-      return EMFILE;
-    }
-    for (; used_ != n; ++used_) {
-      constexpr std::size_t first = first_extra_handle;
-      const int copy = ::fcntl(extra[used_], F_DUPFD_CLOEXEC, static_cast<int>(first + n));
-      if (copy < 0) {
-        return errno;
-      }
-      copies_[used_] = copy;
-      const int error =
-          ::posix_spawn_file_actions_adddup2(&actions, copy, static_cast<int>(first + used_));
-      if (error != 0) {
-        ++used_;
-        return error;
-      }
-    }
-    return 0;
-  }
-
- private:
-  static constexpr std::size_t most = 256;
-  int copies_[most];
-  std::size_t used_ = 0;
-};
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result spawn(const spawn_request& request) noexcept {
-  extra_handles extra;
-  ::posix_spawn_file_actions_t actions;
-  ::posix_spawnattr_t attributes;
-  if (const int error = ::posix_spawn_file_actions_init(&actions); error != 0) {
-    return -error;
-  }
-  if (const int error = ::posix_spawnattr_init(&attributes); error != 0) {
-    ::posix_spawn_file_actions_destroy(&actions);
-    return -error;
-  }
-  ::sigset_t none;
-  ::sigset_t urgent;
-  sigemptyset(&none);  // these are macros on macOS
-  sigemptyset(&urgent);
-  sigaddset(&urgent, SIGURG);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &urgent);
-  int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | spawn_closes_others;
-  int error = 0;
-  if (request.terminal != nullptr) {
-#if defined(POSIX_SPAWN_SETSID)
-    flags |= POSIX_SPAWN_SETSID;
-#else
-    error = EOPNOTSUPP;
-#endif
-  } else if (request.new_group) {
-    flags |= POSIX_SPAWN_SETPGROUP;
-    error = ::posix_spawnattr_setpgroup(&attributes, 0);
-  }
-  if (error == 0) {
-    error = ::posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
-  }
-#if __has_include(<crt_externs.h>)
-  for (int i = 0; i < 3 && error == 0; ++i) {
-    error = ::posix_spawn_file_actions_addinherit_np(&actions, i);
-  }
-#endif
-  for (int i = 0; i < 3 && error == 0; ++i) {
-    if (request.streams[i] != no_handle) {
-      error = ::posix_spawn_file_actions_adddup2(&actions, request.streams[i], i);
-    } else if (request.terminal != nullptr) {
-      error = ::posix_spawn_file_actions_addopen(&actions, i, request.terminal, O_RDWR, 0);
-    }
-  }
-  if (error == 0 && request.errors_to_output) {
-    error = ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  }
-  if (error == 0) {
-    error = extra.add_to(actions, request.extra, request.extras);
-  }
-  // A session gets its terminal by opening it, and has it while a process has it open there. If no stream
-  // does that, a number does it that nothing else of the child has: it is taken here meanwhile.
-  int spare = -1;
-  const bool opens_terminal = request.streams[0] == no_handle || request.streams[1] == no_handle ||
-                              request.streams[2] == no_handle;
-  if (error == 0 && request.terminal != nullptr && !opens_terminal) {
-    spare = ::fcntl(request.streams[0], F_DUPFD_CLOEXEC,
-                    static_cast<int>(first_extra_handle + request.extras));
-    error = spare < 0
-                ? errno
-                : ::posix_spawn_file_actions_addopen(&actions, spare, request.terminal, O_RDWR, 0);
-  }
-  if (error == 0 && request.directory != nullptr) {
-    error = begin_in(actions, request.directory);
-  }
-  ::pid_t child = 0;
-  if (error == 0) {
-    char* const* const environment =
-        request.environment != nullptr ? request.environment : own_environment();
-    error = start_unless_busy(
-        [&] {
-          return ::posix_spawnp(&child, request.arguments[0], &actions, &attributes,
-                                request.arguments, environment);
-        },
-        [](std::int64_t ns) { sleep_ns(ns); });
-  }
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (spare >= 0) {
-    ::close(spare);
-  }
-  return error != 0 ? -error : child;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_group(std::int64_t group, int signal) noexcept {
-  return result_of(::kill(-static_cast<::pid_t>(group), signal));
-}
-
-THRUM_OUT_OF_LINE io_result kill_group(std::int64_t group) noexcept {
-  return signal_group(group, SIGKILL);
-}
-
-THRUM_OUT_OF_LINE io_result ask_group_to_end(std::int64_t group) noexcept {
-  return signal_group(group, SIGTERM);
-}
-
-/// Closed by exec from the first moment: a child that another thread starts now must not hold it.
-inline int open_closed_by_exec() noexcept {
-#if __has_include(<crt_externs.h>)
-  return ::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);  // posix_openpt refuses the flag
-#else
-  return ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-#endif
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_terminal(char* path, std::size_t room) noexcept {
-  const int fd = open_closed_by_exec();
-  if (fd < 0) {
-    return -errno;
-  }
-  int error = 0;
-  if (::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || ::grantpt(fd) != 0 || ::unlockpt(fd) != 0) {
-    error = errno;
-  } else {
-    error = ::ptsname_r(fd, path, room);
-  }
-  if (error != 0) {
-    ::close(fd);
-    return -error;
-  }
-  return fd;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result resize_terminal(handle fd, unsigned rows,
-                                                           unsigned columns) noexcept {
-  ::winsize size{};
-  size.ws_row = static_cast<unsigned short>(rows);
-  size.ws_col = static_cast<unsigned short>(columns);
-  return result_of(::ioctl(fd, TIOCSWINSZ, &size));
-}
-
-THRUM_OUT_OF_LINE bool is_terminal_end(io_result result) noexcept { return result == -EIO; }
-
-THRUM_OUT_OF_LINE io_result kill_process(std::int64_t pid, handle child) noexcept {
-  return signal_process(pid, child, SIGKILL);
-}
-
-THRUM_OUT_OF_LINE io_result ask_process_to_end(std::int64_t pid, handle child) noexcept {
-  return signal_process(pid, child, SIGTERM);
-}
-
-THRUM_OUT_OF_LINE process_end end_of(int code, int status) noexcept {
-  process_end end;
-  end.code = code == CLD_EXITED ? status : 0;
-  end.signal = code == CLD_EXITED ? 0 : status;
-  end.dumped_core = code == CLD_DUMPED;
-  return end;
-}
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/bsd/process.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_BSD_PROCESS_HPP) && THRUM_OS_BSD && THRUM_BODIES
-
-#include <cerrno>
-
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/event.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_process(std::int64_t pid) noexcept {
-  const io_result made = result_of(::kqueue());
-  if (made < 0) {
-    return made;
-  }
-  const handle queue = handle_of(made);
-  struct ::kevent change {};
-  EV_SET(&change, static_cast<std::uintptr_t>(pid), EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, nullptr);
-  io_result result = result_of(::fcntl(queue, F_SETFD, FD_CLOEXEC));
-  if (result >= 0) {
-    result = result_of(::kevent(queue, &change, 1, nullptr, 0, nullptr));
-  }
-  if (result == -ESRCH) {
-    // It has ended, and waits to be reaped: macOS does not find it any more.
-    EV_SET(&change, 0, EVFILT_USER, EV_ADD, 0, 0, nullptr);
-    result = result_of(::kevent(queue, &change, 1, nullptr, 0, nullptr));
-    if (result >= 0) {
-      EV_SET(&change, 0, EVFILT_USER, 0, NOTE_TRIGGER, 0, nullptr);
-      result = result_of(::kevent(queue, &change, 1, nullptr, 0, nullptr));
-    }
-  }
-  if (result < 0) {
-    close(queue);
-    return result;
-  }
-  return made;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle child,
-                                                        bool may_block, bool reap,
-                                                        process_end& end) noexcept {
-  if (!reap) {
-    const io_result own = child == no_handle ? open_process(pid) : io_result{child};
-    if (own < 0) {
-      return own;
-    }
-    const io_result seen = wait_for(handle_of(own), false, may_block ? -1 : 0);
-    if (child == no_handle) {
-      close(handle_of(own));
-    }
-    return seen > 0 ? 0 : seen == 0 ? would_block : seen;
-  }
-  int status = 0;
-  const io_result found =
-      result_of(::wait4(static_cast<::pid_t>(pid), &status, may_block ? 0 : WNOHANG, nullptr));
-  if (found <= 0) {
-    return found == 0 ? would_block : found;
-  }
-  end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  end.dumped_core = WIFSIGNALED(status) && WCOREDUMP(status);
-  return 0;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, handle,
-                                                          int signal) noexcept {
-  return result_of(::kill(static_cast<::pid_t>(pid), signal));
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/bsd/send_file.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_BSD_SEND_FILE_HPP) && THRUM_OS_BSD && THRUM_BODIES
+// ---- thrum/detail/os/posix/transfer.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_TRANSFER_HPP) && THRUM_OS_BSD && THRUM_BODIES
 #if THRUM_OS_FREEBSD
 // ---- thrum/detail/os/posix/broken_pipe.hpp ----
 //
@@ -50753,295 +49913,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_some(handle fd, handle file, std
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/darwin/plain_write.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_DARWIN_PLAIN_WRITE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
-
-#include <fcntl.h>
-#include <sys/uio.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
-                                                 std::size_t n) noexcept {
-  const piece part = piece_of(from, n);
-  return write_pieces(fd, &part, 1);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts,
-                                                       std::size_t count) noexcept {
-  return result_of(::readv(fd, parts, static_cast<int>(count)));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
-                                                        std::size_t count) noexcept {
-  const io_result told = result_of(::fcntl(fd, F_GETNOSIGPIPE));
-  if (told < 0) {
-    return told;
-  }
-  if (told == 0) {
-    if (const io_result result = result_of(::fcntl(fd, F_SETNOSIGPIPE, 1)); result < 0) {
-      return result;
-    }
-  }
-  return result_of(::writev(fd, parts, static_cast<int>(count)));
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/new_handles.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_NEW_HANDLES_HPP) && (THRUM_OS_MACOS || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)) && THRUM_BODIES
-
-#include <fcntl.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result made_ours(io_result fresh) noexcept {
-  if (fresh < 0) {
-    return fresh;
-  }
-  const handle fd = handle_of(fresh);
-  io_result result = result_of(::fcntl(fd, F_SETFD, FD_CLOEXEC));
-  if (result >= 0) {
-    result = set_nonblocking(fd, true);
-  }
-#if defined(F_SETNOSIGPIPE)
-  if (result >= 0) {
-    result = result_of(::fcntl(fd, F_SETNOSIGPIPE, 1));  // a socket or a pipe, as the case may be
-  }
-#endif
-  if (result < 0) {
-    close(fd);
-    return result;
-  }
-  return fresh;
-}
-
-/// Both, or none.
-inline io_result made_ours(io_result made, handle (&fds)[2]) noexcept {
-  if (made < 0) {
-    return made;
-  }
-  const io_result first = made_ours(fds[0]);
-  if (first < 0) {
-    close(fds[1]);
-    return first;
-  }
-  const io_result second = made_ours(fds[1]);
-  if (second < 0) {
-    close(fds[0]);
-    return second;
-  }
-  return 0;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket(int domain, int type,
-                                                       int protocol) noexcept {
-  return made_ours(result_of(::socket(domain, type, protocol)));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket_pair(int type, handle (&fds)[2]) noexcept {
-  return made_ours(result_of(::socketpair(AF_UNIX, type, 0, fds)), fds);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result accept(handle fd) noexcept {
-  return made_ours(result_of(::accept(fd, nullptr, nullptr)));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
-  return made_ours(result_of(::pipe(fds)), fds);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/transfer.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_TRANSFER_HPP) && (THRUM_OS_BSD || THRUM_OS_PORTABLE) && THRUM_BODIES
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-#if defined(MSG_NOSIGNAL)
-inline constexpr int without_signal = MSG_NOSIGNAL;
-#else
-inline constexpr int without_signal = 0;  // each socket is set so when it is made
-#endif
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive(handle fd, void* to, std::size_t n) noexcept {
-  return result_of(::recv(fd, to, n, 0));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send(handle fd, const void* from,
-                                                std::size_t n) noexcept {
-  return result_of(::send(fd, from, n, without_signal));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_message(handle fd, const message& one) noexcept {
-  return result_of(::sendmsg(fd, &one.header(), without_signal));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_from(handle fd, void* to, std::size_t n,
-                                                        ::sockaddr* from,
-                                                        ::socklen_t* from_size) noexcept {
-  piece room = piece_of(to, n);
-  ::msghdr header{};
-  header.msg_iov = &room;
-  header.msg_iovlen = 1;
-  header.msg_name = from;
-  header.msg_namelen = from != nullptr ? *from_size : 0;
-  const io_result got = result_of(::recvmsg(fd, &header, 0));
-  if (got >= 0 && from != nullptr) {
-    *from_size = header.msg_namelen;
-  }
-  return got >= 0 && (header.msg_flags & MSG_TRUNC) != 0 ? got + 1 : got;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_to(handle fd, const void* from, std::size_t n,
-                                                   const ::sockaddr* to,
-                                                   ::socklen_t to_size) noexcept {
-  return result_of(to != nullptr ? ::sendto(fd, from, n, without_signal, to, to_size)
-                                 : ::send(fd, from, n, without_signal));
-}
-
-THRUM_OUT_OF_LINE io_result send_messages(handle fd, message* first, unsigned n) noexcept {
-  for (unsigned i = 0; i != n; ++i) {
-    if (const io_result sent = send_message(fd, first[i]); sent < 0) {
-      return i != 0 ? io_result{i} : sent;  // the next call says it again
-    }
-  }
-  return io_result{n};
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result receive_messages(handle fd, message* first,
-                                                            unsigned n) noexcept {
-  counted_message* const all = message::array(first);
-  for (unsigned i = 0; i != n; ++i) {
-    const io_result got = result_of(::recvmsg(fd, &all[i].msg_hdr, 0));
-    if (got < 0) {
-      return i != 0 ? io_result{i} : got;
-    }
-    all[i].msg_len = static_cast<std::size_t>(got);
-  }
-  return io_result{n};
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/freebsd/new_handles.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_FREEBSD_NEW_HANDLES_HPP) && THRUM_OS_FREEBSD && THRUM_BODIES
-
-#include <fcntl.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket(int domain, int type,
-                                                       int protocol) noexcept {
-  return result_of(::socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_socket_pair(int type, handle (&fds)[2]) noexcept {
-  return result_of(::socketpair(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result accept(handle fd) noexcept {
-  return result_of(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result open_pipe(handle (&fds)[2]) noexcept {
-  return result_of(::pipe2(fds, O_NONBLOCK | O_CLOEXEC));
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/plain_write.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_PLAIN_WRITE_HPP) && (THRUM_OS_FREEBSD || (THRUM_OS_LINUX && THRUM_OS_PORTABLE)) && THRUM_BODIES
-// ---- thrum/detail/os/posix/broken_pipe.hpp ----
-//
-// Calling what may raise SIGPIPE, without that signal.
-//
-// The signal would end the program, and whether it is ignored belongs to the program, not to a
-// library in it. The thread blocks the signal for the length of the call, and takes back the one
-// that the call made:
-//   - if the thread had not blocked it before, none was pending for it, so the pending one is ours;
-//   - if it had, and one was pending, ours has become one with that, which stays.
-// A signal for the thread is taken before one for the process, so a SIGPIPE from another process is safe.
-// Price: two system calls for each call. For systems on which the signal goes to the thread, and
-// which let one take it without waiting.
-#ifndef THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-#define THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-
-#if THRUM_OS_LINUX || THRUM_OS_FREEBSD
-
-#include <cerrno>
-#include <ctime>
-
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// call(), which may raise SIGPIPE for the thread, without that signal. `raised(result)`: it may
-/// have.
-template <class Call, class Raised>
-THRUM_NOINLINE io_result without_broken_pipe(Call call, Raised raised) noexcept {
-  ::sigset_t broken_pipe;
-  ::sigset_t before;
-  ::sigemptyset(&broken_pipe);
-  ::sigaddset(&broken_pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-  bool was_pending = false;
-  const bool was_blocked = ::sigismember(&before, SIGPIPE) == 1;
-  if (was_blocked) {
-    ::sigset_t pending;
-    was_pending = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGPIPE) == 1;
-  }
-  const io_result result = call();
-  if (!was_pending && raised(result)) {
-    const ::timespec at_once{};
-    while (::sigtimedwait(&broken_pipe, nullptr, &at_once) < 0 && errno == EINTR) {
-    }
-  }
-  if (!was_blocked) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-  return result;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX || THRUM_OS_FREEBSD
-#endif  // THRUM_DETAIL_OS_POSIX_BROKEN_PIPE_HPP
-
-#include <cerrno>
-
-#include <sys/uio.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_OUT_OF_LINE io_result write_without_signal(handle fd, const void* from,
-                                                 std::size_t n) noexcept {
-  const piece part = piece_of(from, n);
-  return write_pieces(fd, &part, 1);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result read_pieces(handle fd, const piece* parts,
-                                                       std::size_t count) noexcept {
-  return result_of(::readv(fd, parts, static_cast<int>(count)));
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result write_pieces(handle fd, const piece* parts,
-                                                        std::size_t count) noexcept {
-  return without_broken_pipe(
-      [&] { return result_of(::writev(fd, parts, static_cast<int>(count))); },
-      [](io_result result) { return result == -EPIPE; });
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/plain_process.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_PLAIN_PROCESS_HPP) && (THRUM_OS_LINUX && THRUM_OS_PORTABLE) && THRUM_BODIES
+// ---- thrum/detail/os/posix/absent.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_ABSENT_HPP) && (THRUM_OS_LINUX && THRUM_OS_PORTABLE) && THRUM_BODIES
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -51068,78 +49941,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result wait_process(std::int64_t pid, handle
 THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, handle,
                                                           int signal) noexcept {
   return result_of(::kill(static_cast<::pid_t>(pid), signal));
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/linux/child_watch.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_CHILD_WATCH_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
-#include <cerrno>
-#include <cstdint>
-#include <initializer_list>
-
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::open() noexcept {
-  poller_ = ::epoll_create1(EPOLL_CLOEXEC);
-  alarm_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  ::epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = nullptr;
-  if (poller_ < 0 || alarm_ < 0 || ::epoll_ctl(poller_, EPOLL_CTL_ADD, alarm_, &event) != 0) {
-    const io_result error = -errno;
-    close();
-    return error;
-  }
-  return 0;
-}
-
-THRUM_OUT_OF_LINE void child_watch::close() noexcept {
-  for (handle* const each : {&poller_, &alarm_}) {
-    if (*each >= 0) {
-      os::close(*each);
-    }
-    *each = no_handle;
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::add(handle pidfd, void* who) noexcept {
-  ::epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = who;
-  return result_of(::epoll_ctl(poller_, EPOLL_CTL_ADD, pidfd, &event));
-}
-
-THRUM_OUT_OF_LINE void child_watch::remove(handle pidfd) noexcept {
-  ::epoll_event ignored{};
-  ::epoll_ctl(poller_, EPOLL_CTL_DEL, pidfd, &ignored);
-}
-
-THRUM_OUT_OF_LINE void child_watch::wake() noexcept {
-  const std::uint64_t one = 1;
-  os::write(alarm_, &one, sizeof one);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, std::size_t most,
-                                                                int timeout_ms) noexcept {
-  constexpr std::size_t at_once = 64;
-  ::epoll_event events[at_once];
-  const int n =
-      ::epoll_wait(poller_, events, static_cast<int>(most < at_once ? most : at_once), timeout_ms);
-  std::size_t count = 0;
-  for (int i = 0; i < n; ++i) {
-    if (events[i].data.ptr != nullptr) {
-      found[count++] = events[i].data.ptr;
-      continue;
-    }
-    std::uint64_t wakes;
-    os::read(alarm_, &wakes, sizeof wakes);
-  }
-  return count;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -51355,8 +50156,11 @@ THRUM_OUT_OF_LINE void widen_pipe(handle either_end, std::size_t n) noexcept {
 // ---- thrum/detail/os/linux/process.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_LINUX_PROCESS_HPP) && (THRUM_OS_LINUX && !THRUM_OS_PORTABLE) && THRUM_BODIES
 #include <cerrno>
+#include <initializer_list>
 
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51408,6 +50212,64 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result signal_process(std::int64_t pid, hand
     }
   }
   return result_of(::kill(static_cast<::pid_t>(pid), signal));
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::open() noexcept {
+  poller_ = ::epoll_create1(EPOLL_CLOEXEC);
+  alarm_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ::epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = nullptr;
+  if (poller_ < 0 || alarm_ < 0 || ::epoll_ctl(poller_, EPOLL_CTL_ADD, alarm_, &event) != 0) {
+    const io_result error = -errno;
+    close();
+    return error;
+  }
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void child_watch::close() noexcept {
+  for (handle* const each : {&poller_, &alarm_}) {
+    if (*each >= 0) {
+      os::close(*each);
+    }
+    *each = no_handle;
+  }
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE io_result child_watch::add(handle pidfd, void* who) noexcept {
+  ::epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = who;
+  return result_of(::epoll_ctl(poller_, EPOLL_CTL_ADD, pidfd, &event));
+}
+
+THRUM_OUT_OF_LINE void child_watch::remove(handle pidfd) noexcept {
+  ::epoll_event ignored{};
+  ::epoll_ctl(poller_, EPOLL_CTL_DEL, pidfd, &ignored);
+}
+
+THRUM_OUT_OF_LINE void child_watch::wake() noexcept {
+  const std::uint64_t one = 1;
+  os::write(alarm_, &one, sizeof one);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE std::size_t child_watch::sleep(void** found, std::size_t most,
+                                                                int timeout_ms) noexcept {
+  constexpr std::size_t at_once = 64;
+  ::epoll_event events[at_once];
+  const int n =
+      ::epoll_wait(poller_, events, static_cast<int>(most < at_once ? most : at_once), timeout_ms);
+  std::size_t count = 0;
+  for (int i = 0; i < n; ++i) {
+    if (events[i].data.ptr != nullptr) {
+      found[count++] = events[i].data.ptr;
+      continue;
+    }
+    std::uint64_t wakes;
+    os::read(alarm_, &wakes, sizeof wakes);
+  }
+  return count;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -51529,186 +50391,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE io_result send_file(handle fd, handle file, std
 
 THRUM_OUT_OF_LINE bool cannot_send_file(io_result sent) noexcept {
   return sent == -EINVAL || sent == -ESPIPE || sent == -ENOSYS;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/backtrace.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_BACKTRACE_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-#include <unwind.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size_t skip) noexcept {
-  struct walk {
-    call_stack& to;
-    std::size_t left_out;
-  } state{out, skip + 1};
-  out.size = 0;
-  ::_Unwind_Backtrace(
-      [](_Unwind_Context* frame, void* argument) noexcept {
-        auto& w = *static_cast<walk*>(argument);
-        int was_interrupted = 0;
-#if THRUM_HAS_ARM_UNWINDER  // no such function: gcc has a macro in its place, clang has none
-        const auto address = _Unwind_GetIP(frame);
-#else
-        const auto address = _Unwind_GetIPInfo(frame, &was_interrupted);
-#endif
-        if (was_interrupted != 0 && w.to.size != 0) {
-          --w.to.size;  // the frame before this one is the signal's
-        }
-        if (address == 0 || w.to.size == call_stack::capacity) {
-          return _URC_END_OF_STACK;
-        }
-        if (w.left_out != 0) {
-          --w.left_out;
-        } else {
-          w.to.frames[w.to.size++] =
-              reinterpret_cast<const void*>(address - (was_interrupted != 0 ? 0 : 1));
-        }
-        return _URC_NO_REASON;
-      },
-      &state);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/posix/exit.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_POSIX_EXIT_HPP) && THRUM_OS_POSIX && THRUM_BODIES
-#include <cstdio>
-#include <cstdlib>
-
-#include <pthread.h>
-#if __has_include(<stdio_ext.h>)
-#include <stdio_ext.h>
-#endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
-  if (::ftrylockfile(stdout) == 0) {
-    std::fflush(stdout);
-    ::funlockfile(stdout);
-  }
-  std::_Exit(status);
-}
-
-/// glibc has a function that tells the status. A template, in which it may be missing.
-template <class Call>
-void register_exit_call(exit_hook hook, Call call) noexcept {
-  if constexpr (requires { on_exit(call, nullptr); }) {
-    on_exit(call, reinterpret_cast<void*>(hook));
-  } else {
-    static exit_hook only;
-    only = hook;
-    std::atexit([] { only(unknown_exit_status); });
-  }
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
-  register_exit_call<void (*)(int, void*)>(
-      hook, [](int status, void* to) { reinterpret_cast<exit_hook>(to)(status); });
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void let_exit_pass_standard_input() noexcept {
-#if __has_include(<stdio_ext.h>)  // libraries without it take no lock of a stream that is read
-  if (::ftrylockfile(stdin) == 0) {
-    ::funlockfile(stdin);
-  } else {
-    ::__fsetlocking(stdin, FSETLOCKING_BYCALLER);
-  }
-#endif
-}
-
-THRUM_OUT_OF_LINE exit_watch::~exit_watch() {
-  if (hook_ != nullptr) {
-    register_exit_hook(hook_);
-  }
-}
-
-THRUM_OUT_OF_LINE void call_after_fork(void (*in_child)()) noexcept {
-  ::pthread_atfork(nullptr, nullptr, in_child);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/backtrace.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_BACKTRACE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void collect_callers(call_stack& out, std::size_t skip) noexcept {
-  out.size = 0;
-  ::CONTEXT machine;
-  ::RtlCaptureContext(&machine);
-  const auto injected = reinterpret_cast<std::uint64_t>(&thrum_injected_call);
-  std::size_t left_out = skip + 1;
-  bool was_interrupted = false;
-  while (place_of(machine) != 0 && out.size != call_stack::capacity) {
-    ::DWORD64 image = 0;
-    ::RUNTIME_FUNCTION* const entry = ::RtlLookupFunctionEntry(place_of(machine), &image, nullptr);
-    const bool is_injected = entry != nullptr && image + entry->BeginAddress == injected;
-    if (left_out != 0) {
-      --left_out;
-    } else if (!is_injected) {
-      out.frames[out.size++] =
-          reinterpret_cast<const void*>(place_of(machine) - (was_interrupted ? 0 : 1));
-    }
-    was_interrupted = is_injected;
-    const std::uintptr_t before = stack_pointer_of(machine);
-    if (entry == nullptr) {  // a function that has nothing on the stack but where it returns to
-      return_from_leaf(machine);
-    } else {
-      void* of_handler = nullptr;
-      ::DWORD64 frame = 0;
-      ::RtlVirtualUnwind(0, image, place_of(machine), entry, &machine, &of_handler, &frame,
-                         nullptr);
-    }
-    if (!has_left_frame(machine, before)) {
-      return;
-    }
-  }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/exit.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_EXIT_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <cstdio>
-#include <cstdlib>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// The C library has no way to try whether a stream's lock is free: so another thread waits for it.
-THRUM_COLD THRUM_OUT_OF_LINE void exit_now(int status) noexcept {
-  constexpr ::DWORD patience_ms = 100;
-  constexpr ::SIZE_T stack_bytes = 65'536;
-  const auto flush = [](void*) -> ::DWORD {
-    std::fflush(stdout);
-    return 0;
-  };
-  const ::HANDLE flushing = ::CreateThread(nullptr, stack_bytes, flush, nullptr,
-                                           STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
-  if (flushing != nullptr) {
-    ::WaitForSingleObject(flushing, patience_ms);
-  }
-  // Not ExitProcess, which ends the other threads and then runs code of libraries that may wait for
-  // them.
-  ::TerminateProcess(::GetCurrentProcess(), static_cast<::UINT>(status));
-  std::abort();
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE void register_exit_hook(exit_hook hook) noexcept {
-  static exit_hook only;
-  only = hook;
-  std::atexit([] { only(unknown_exit_status); });
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -52383,6 +51065,136 @@ THRUM_OUT_OF_LINE void afd::tell(std::uintptr_t key, std::uintptr_t about, bool 
 }
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
+#endif
+
+// ---- thrum/detail/os/processors.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_PROCESSORS_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+
+#include <bit>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Reads a file from its beginning until the buffer is full; the number of bytes, or -1.
+inline std::ptrdiff_t read_small_file(std::string_view path, char* buffer,
+                                      std::size_t size) noexcept {
+  file_path name(path);
+  name.append(std::string_view("\0", 1));
+  const int fd = ::open(name.view().data(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return -1;
+  }
+  std::size_t length = 0;
+  while (length < size) {
+    const ssize_t got = ::read(fd, buffer + length, size - length);
+    if (got <= 0) {
+      break;
+    }
+    length += static_cast<std::size_t>(got);
+  }
+  ::close(fd);
+  return static_cast<std::ptrdiff_t>(length);
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned affinity_processors() noexcept {
+  constexpr std::size_t mask_words = 128;  // 8,192 processors: the kernel's largest NR_CPUS
+  unsigned long mask[mask_words] = {};
+  const long bytes = ::syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+  unsigned count = 0;
+  for (std::size_t i = 0; bytes > 0 && i < mask_words; ++i) {
+    count += static_cast<unsigned>(std::popcount(mask[i]));
+  }
+  return count == 0 ? 1 : count;
+}
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  constexpr std::size_t text_size = std::size_t{1} << 20;  // mountinfo of a busy container host
+  unsigned quota = 0;
+  if (char* const texts = static_cast<char*>(map(2 * text_size)); texts != nullptr) {
+    const std::ptrdiff_t cgroup = read_small_file("/proc/self/cgroup", texts, text_size);
+    const std::ptrdiff_t mounts =
+        read_small_file("/proc/self/mountinfo", texts + text_size, text_size);
+    if (cgroup > 0 && mounts > 0) {
+      quota = cgroup_quota({texts, static_cast<std::size_t>(cgroup)},
+                           {texts + text_size, static_cast<std::size_t>(mounts)}, read_small_file);
+    }
+    unmap(texts, 2 * text_size);
+  }
+  return tighter_limit(affinity_processors(), quota);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/processors.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_PROCESSORS_HPP) && THRUM_OS_BSD && THRUM_BODIES
+#if THRUM_OS_FREEBSD
+#include <sys/param.h>
+
+#include <sys/cpuset.h>
+#endif
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+#if THRUM_OS_MACOS
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+#elif THRUM_OS_FREEBSD
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  ::cpuset_t mask;
+  CPU_ZERO(&mask);
+  long count = 0;
+  // Refused where the kernel has more processors than the mask of these headers.
+  if (::cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_TID, -1, sizeof mask, &mask) == 0) {
+    count = CPU_COUNT(&mask);
+  } else {
+    count = ::sysconf(_SC_NPROCESSORS_ONLN);
+  }
+  return count < 1 ? 1 : static_cast<unsigned>(count);
+}
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+// ---- thrum/detail/os/processors.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_PROCESSORS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
+
+#include <bit>
+#include <cstdint>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
+  ::DWORD_PTR own = 0;
+  ::DWORD_PTR all = 0;
+  const unsigned active = ::GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+  ::GetProcessAffinityMask(::GetCurrentProcess(), &own, &all);
+  // The mask is of one group, or zero for a process that has threads in several.
+  unsigned count = static_cast<unsigned>(std::popcount(std::uint64_t{own}));
+  if (own == 0 || (own == all && ::GetActiveProcessorGroupCount() > 1)) {
+    count = active;
+  }
+  ::JOBOBJECT_CPU_RATE_CONTROL_INFORMATION limit{};
+  constexpr ::DWORD hard =
+      JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
+  if (::QueryInformationJobObject(nullptr, JobObjectCpuRateControlInformation, &limit, sizeof limit,
+                                  nullptr) != 0 &&
+      (limit.ControlFlags & hard) == hard) {
+    constexpr unsigned all_cpus = 10'000;  // the rate's hundredths of a percent
+    const unsigned whole = (limit.CpuRate * active + all_cpus - 1) / all_cpus;
+    count = whole < count ? whole : count;
+  }
+  return count == 0 ? 1 : count;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
 #endif
 
 // ---- thrum/detail/os/posix/caught_signals.hpp: bodies ----
@@ -53238,8 +52050,8 @@ THRUM_OUT_OF_LINE std::uintptr_t byte_reader::pointer(std::uint8_t form, bool is
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/os/elf/unwind_table.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_ELF_UNWIND_TABLE_HPP) && THRUM_OS_ELF && THRUM_BODIES
+// ---- thrum/detail/os/posix/unwind_table.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_UNWIND_TABLE_HPP) && THRUM_OS_ELF && THRUM_BODIES
 
 #include <dlfcn.h>
 
@@ -53442,6 +52254,105 @@ THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
+// ---- thrum/detail/os/posix/unwind_table.hpp: bodies ----
+#if defined(THRUM_DETAIL_OS_POSIX_UNWIND_TABLE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
+
+#include <mach-o/dyld.h>
+#include <mach-o/loader.h>
+#include <signal.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+using namespace base::orders;
+
+THRUM_OUT_OF_LINE bool code_images::find(std::uintptr_t address, code_file& found) const noexcept {
+  const std::size_t n = size.load(acquire);  // [code.files <] acquire: the entries
+  for (std::size_t i = 0; i != n; ++i) {
+    if (address >= files[i].low && address < files[i].high) {
+      found = files[i];
+      return true;
+    }
+  }
+  return false;
+}
+
+THRUM_OUT_OF_LINE void code_images::add(std::uintptr_t low, std::uintptr_t high) noexcept {
+  const std::size_t n = size.get();
+  if (n != capacity) {
+    files[n] = code_file{low, high, 0};
+    size.store(n + 1, release);  // [code.files >] release: the entry
+  }
+}
+
+/// What the loader calls for each image that there is, and for each that comes: its code is what the
+/// segment __TEXT holds.
+inline void note_code_image(const ::mach_header* header, std::intptr_t slide) {
+  const auto* const begin = reinterpret_cast<const ::mach_header_64*>(header);
+  const char* at = reinterpret_cast<const char*>(begin + 1);
+  for (std::uint32_t i = 0; i != begin->ncmds; ++i) {
+    const auto* const command = reinterpret_cast<const ::load_command*>(at);
+    if (command->cmd == LC_SEGMENT_64) {
+      const auto* const segment = reinterpret_cast<const ::segment_command_64*>(at);
+      if ((segment->initprot & VM_PROT_EXECUTE) != 0) {
+        const auto low =
+            static_cast<std::uintptr_t>(segment->vmaddr) + static_cast<std::uintptr_t>(slide);
+        known_code_images.add(low, low + static_cast<std::uintptr_t>(segment->vmsize));
+      }
+    }
+    at += command->cmdsize;
+  }
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void prepare_walks() noexcept {
+  if (!known_code_images.begun.swap(true)) {
+    ::_dyld_register_func_for_add_image(&note_code_image);
+  }
+}
+
+THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept {
+  return known_code_images.find(address, found);
+}
+
+/// The rule: the frame begins two words above the frame pointer, and holds that of the caller and the
+/// return address. By the numbers that registers have in call-frame information.
+template <std::uint8_t frame_pointer, std::uint8_t return_column>
+struct frame_pointer_rule {
+  static constexpr std::uint8_t column = return_column;
+  static constexpr std::uint8_t code[] = {0x0C,
+                                          frame_pointer,
+                                          16,  // the frame
+                                          0x80 | frame_pointer,
+                                          2,  // -2 words
+                                          0x80 | return_column,
+                                          1};
+};
+
+/// A template, as each processor has other members.
+template <class State>
+constexpr auto frame_rule_of(const State* state) noexcept {
+  if constexpr (requires { state->__rip; }) {
+    return frame_pointer_rule<6, 16>{};
+  } else {
+    return frame_pointer_rule<29, 30>{};
+  }
+}
+
+THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file&,
+                                         unwind_entry& entry) noexcept {
+  using rule =
+      decltype(frame_rule_of(static_cast<decltype(&::ucontext_t{}.uc_mcontext->__ss)>(nullptr)));
+  const auto at = reinterpret_cast<std::uintptr_t>(&rule::code[0]);
+  entry = unwind_entry{};
+  entry.common = byte_reader(at, at + sizeof rule::code);
+  entry.begin = address;
+  entry.data_unit = -8;
+  entry.return_column = rule::column;
+  return true;
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
 // ---- thrum/detail/os/linux/bare_places.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_LINUX_BARE_PLACES_HPP) && (THRUM_OS_LINUX && !THRUM_OS_ANDROID) && THRUM_BODIES
 // ---- thrum/detail/os/linux/source_lines.hpp ----
@@ -53532,6 +52443,76 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+// ---- thrum/detail/os/posix/large_file.hpp ----
+//
+// Files of any size, whatever size the program around us has chosen.
+//
+// glibc has two sets of these calls on a system of 32 bits, with offsets of 32 and of 64 bits, and
+// gives the names without a number to the one that _FILE_OFFSET_BITS names. That is the program's
+// macro, set or not before its first include, and must not decide what a header's inline function
+// does. With offsets of 32 bits a call fails on a file that is larger, or that has a number beyond
+// 32 bits, as large file systems give. Other libraries have one set, which knows 64 bits.
+#ifndef THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+#define THRUM_DETAIL_OS_POSIX_LARGE_FILE_HPP
+
+#if THRUM_OS_POSIX
+
+#include <cstddef>
+#include <cstdint>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os { namespace large_file {
+
+#if defined(__USE_LARGEFILE64)
+using offset = ::off64_t;
+using status = struct ::stat64;
+using entry = struct ::dirent64;
+inline constexpr int open_flag = O_LARGEFILE;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread64(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite64(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek64(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate64(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat64(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat64(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat64(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir64(names); }
+#else
+using offset = ::off_t;
+using status = struct ::stat;
+using entry = struct ::dirent;
+inline constexpr int open_flag = 0;
+inline ::ssize_t pread(int fd, void* to, std::size_t n, offset at) noexcept {
+  return ::pread(fd, to, n, at);
+}
+inline ::ssize_t pwrite(int fd, const void* from, std::size_t n, offset at) noexcept {
+  return ::pwrite(fd, from, n, at);
+}
+inline offset lseek(int fd, offset to, int from) noexcept { return ::lseek(fd, to, from); }
+inline int ftruncate(int fd, offset size) noexcept { return ::ftruncate(fd, size); }
+inline int fstat(int fd, status& about) noexcept { return ::fstat(fd, &about); }
+inline int stat(const char* path, status& about) noexcept { return ::stat(path, &about); }
+inline int fstatat(int fd, const char* name, status& about, int flags) noexcept {
+  return ::fstatat(fd, name, &about, flags);
+}
+inline entry* readdir(::DIR* names) noexcept { return ::readdir(names); }
+#endif
+
+static_assert(sizeof(offset) == sizeof(std::int64_t));
+
+}}}}  // namespace thrum::THRUM_ABI::os::large_file
+
+#endif  // THRUM_OS_POSIX
+#endif
 
 #include <cstdlib>
 #include <iterator>
@@ -53803,6 +52784,613 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 #endif  // THRUM_OS_LINUX && !THRUM_OS_ANDROID
 #endif  // THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP
 
+// ---- thrum/detail/os/posix/code_image.hpp ----
+//
+// A file of code, as far as reports read it: an ELF file.
+//
+// dladdr knows only the names that a program exports, which for most programs is none. The names of
+// all functions stand in the file's symbol table, unless it was stripped.
+#ifndef THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
+#define THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
+
+#if THRUM_OS_ELF
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// A file of code, for reading.
+class code_image {
+ public:
+  explicit code_image(const char* path) noexcept {
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+      return;
+    }
+    large_file::status about{};
+    if (large_file::fstat(fd, about) == 0 &&
+        about.st_size >= static_cast<large_file::offset>(sizeof(ElfW(Ehdr)))) {
+      size_ = static_cast<std::size_t>(about.st_size);
+      void* const memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+      bytes_ = memory == MAP_FAILED ? nullptr : static_cast<const char*>(memory);
+    }
+    ::close(fd);
+  }
+  ~code_image() {
+    if (bytes_ != nullptr) {
+      ::munmap(const_cast<char*>(bytes_), size_);
+    }
+  }
+  code_image(const code_image&) = delete;
+  code_image& operator=(const code_image&) = delete;
+
+  /// The function that holds an address, as the file has it; empty if unknown.
+  std::string_view function_at(std::uintptr_t address) const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return {};
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    for (std::size_t i = 0; sections != nullptr && i < header->e_shnum; ++i) {
+      const ElfW(Shdr)& symbols = sections[i];
+      if (symbols.sh_type != SHT_SYMTAB || symbols.sh_link >= header->e_shnum) {
+        continue;
+      }
+      const ElfW(Shdr)& names = sections[symbols.sh_link];
+      const std::size_t count = symbols.sh_size / sizeof(ElfW(Sym));
+      const auto* const table = at<ElfW(Sym)>(symbols.sh_offset, count);
+      const char* const text = at<char>(names.sh_offset, names.sh_size);
+      for (std::size_t s = 0; table != nullptr && text != nullptr && s < count; ++s) {
+        const ElfW(Sym)& symbol = table[s];
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && address >= symbol.st_value &&
+            address - symbol.st_value < symbol.st_size && symbol.st_name < names.sh_size) {
+          return text + symbol.st_name;
+        }
+      }
+    }
+    return {};
+  }
+
+  /// Whether the compiler has written down lines.
+  bool has_lines() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    if (header == nullptr || std::string_view(bytes_, SELFMAG) != ELFMAG) {
+      return false;
+    }
+    const auto* const sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    if (sections == nullptr || header->e_shstrndx >= header->e_shnum) {
+      return false;
+    }
+    const ElfW(Shdr)& names = sections[header->e_shstrndx];
+    constexpr std::string_view wanted(".debug_line\0", 12);
+    for (std::size_t i = 0; i < header->e_shnum; ++i) {
+      const char* const name = sections[i].sh_name < names.sh_size
+                                   ? at<char>(names.sh_offset + sections[i].sh_name, wanted.size())
+                                   : nullptr;
+      if (name != nullptr && std::string_view(name, wanted.size()) == wanted) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// The address in the file of what lies first in memory; 0 but for programs that are not moved.
+  std::uintptr_t first_address() const noexcept {
+    const auto* const header = at<ElfW(Ehdr)>(0, 1);
+    const auto* const parts =
+        header != nullptr ? at<ElfW(Phdr)>(header->e_phoff, header->e_phnum) : nullptr;
+    for (std::size_t i = 0; parts != nullptr && i < header->e_phnum; ++i) {
+      if (parts[i].p_type == PT_LOAD) {  // they are in order
+        return parts[i].p_vaddr - parts[i].p_vaddr % page_size();
+      }
+    }
+    return 0;
+  }
+
+ private:
+  template <class T>
+  const T* at(std::size_t offset, std::size_t n) const noexcept {
+    const bool inside = bytes_ != nullptr && offset <= size_ && n <= (size_ - offset) / sizeof(T);
+    return inside ? reinterpret_cast<const T*>(bytes_ + offset) : nullptr;
+  }
+
+  const char* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_ELF
+
+#if THRUM_OS_MACOS
+
+#include <cstdint>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// On macOS reports read no file: dladdr reads the whole symbol table of an image, those names as well
+// that it does not export.
+
+class code_image {
+ public:
+  explicit code_image(const char*) noexcept {}
+
+  /// Empty: the loader would have known it.
+  static std::string_view function_at(std::uintptr_t) noexcept { return {}; }
+  /// Lines stand in a file of their own, which only the system's tools read.
+  static bool has_lines() noexcept { return false; }
+  static std::uintptr_t first_address() noexcept { return 0; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_MACOS
+#endif  // THRUM_DETAIL_OS_POSIX_CODE_IMAGE_HPP
+
+// ---- thrum/detail/os/posix/loaded_code.hpp ----
+//
+// Which file of code holds an address, and where that file is.
+#ifndef THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
+#define THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
+
+#if THRUM_OS_LINUX
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// What dladdr says; and where the C library has no loader, as musl's in a program that is linked
+/// statically, in which of its own parts the address lies.
+THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
+  info = {};
+  if (address == nullptr || (::dladdr(address, &info) != 0 && info.dli_fname != nullptr)) {
+    return address != nullptr;
+  }
+  struct request {
+    std::uintptr_t address;
+    ::Dl_info* info;
+  } wanted{reinterpret_cast<std::uintptr_t>(address), &info};
+  return ::dl_iterate_phdr(
+             [](::dl_phdr_info* object, std::size_t, void* argument) {
+               const request& what = *static_cast<request*>(argument);
+               std::uintptr_t first = 0;
+               for (unsigned i = 0; i != object->dlpi_phnum; ++i) {
+                 const auto& part = object->dlpi_phdr[i];
+                 if (part.p_type != PT_LOAD) {
+                   continue;
+                 }
+                 const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+                 first = first != 0 ? first : begin / page_size() * page_size();
+                 if (what.address - begin < part.p_memsz) {
+                   what.info->dli_fname = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+                   what.info->dli_fbase = reinterpret_cast<void*>(first);
+                   return what.info->dli_fname != nullptr ? 1 : 0;
+                 }
+               }
+               return 0;
+             },
+             &wanted) != 0;
+}
+
+/// The loader knows the program by the name that it was started with, relative to where.
+inline std::string readable_path(const char* name) {
+  return ::access(name, R_OK) == 0 ? name : "/proc/" + std::to_string(::getpid()) + "/exe";
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_LINUX
+
+#if THRUM_OS_BSD
+
+#include <string>
+
+#include <dlfcn.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// The loaders of these systems know a file by an absolute path.
+
+/// What dladdr says. No malloc.
+THRUM_COLD inline bool find_object(const void* address, ::Dl_info& info) noexcept {
+  info = {};
+  return address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr;
+}
+
+inline std::string readable_path(const char* name) { return name; }
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD
+#endif  // THRUM_DETAIL_OS_POSIX_LOADED_CODE_HPP
+
+// ---- thrum/detail/os/posix/symbol.hpp ----
+//
+// What lies at a code address: what the loader says (dladdr), and what it does not know the file of
+// code says itself, which each system has in its own form (code_image). Such a
+// file is read once for each report that names it.
+#ifndef THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+#define THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+
+#if THRUM_OS_BSD || THRUM_OS_ANDROID
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+// Lines of the source in reports: none. What Linux does to ask a tool unseen by the program
+// (os/linux/source_lines.hpp) takes a child that sends no SIGCHLD and shares our memory.
+
+/// Without effect, as the next one.
+inline constinit base::hint<bool> wants_source_lines{true};
+inline constinit base::hint<std::int64_t> source_lines_patience_ns{2'000'000'000};
+
+struct line_tool {
+  std::string path;
+};
+
+/// Without a path: there is none.
+inline line_tool find_line_tool() { return {}; }
+
+inline std::vector<std::string> ask_for_lines(const line_tool&, const std::string&,
+                                              const std::vector<std::uintptr_t>& places,
+                                              std::int64_t, bool&) {
+  return std::vector<std::string>(places.size());
+}
+
+/// There is none.
+inline bool is_foreign_source(std::string_view) noexcept { return true; }
+
+/// Knows no names and no lines.
+class bare_places {
+ public:
+  void add(const void*) noexcept {}
+  void ask() noexcept {}
+  std::string_view function_at(const void*) const noexcept { return {}; }
+  std::string_view line_of(const void*) const noexcept { return {}; }
+};
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#endif  // THRUM_OS_BSD || THRUM_OS_ANDROID
+
+#if THRUM_OS_POSIX
+
+#if !THRUM_OS_BSD && !THRUM_OS_ANDROID
+#endif
+
+#include <cstdint>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+/// Names addresses; keeps what it has found, and the last file open that it has looked into.
+class symbolizer {
+ public:
+  symbolizer();
+  ~symbolizer();
+  symbolizer(const symbolizer&) = delete;
+  symbolizer& operator=(const symbolizer&) = delete;
+
+  /// "function at program+0x1234": the offset is as addr2line -e program takes it. Allocates.
+  const std::string& describe(const void* address);
+
+  /// Asks the system's tool for the source lines of these addresses, as far as their files have
+  /// any; line_of knows them afterwards. Starts processes and blocks the thread, for the time that
+  /// source_lines.hpp says at most. Not in a section, nor in the handler of a signal. Allocates.
+  [[gnu::cold]] void find_lines(std::vector<const void*> addresses);
+
+  /// "file:line", if find_lines has found it; else empty.
+  std::string_view line_of(const void* address) const noexcept;
+
+  /// The name of a type or function as the source has it.
+  static std::string demangled(const char* name);
+
+ private:
+  struct memory;
+  memory* const memory_;
+};
+
+/// What the program exports at an address.
+struct exported_place {
+  std::string_view function;  ///< as the linker has it; empty: none
+  std::string_view file;      ///< without its folder; empty: an unknown place
+  std::uintptr_t offset = 0;
+};
+
+/// No malloc. The texts are the loader's.
+THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept;
+
+/// Copies as much of the name as there is room for that the file of the code has for an address, without
+/// exporting it; returns how much. No malloc.
+[[gnu::cold]] std::size_t copy_name_in_file(const void* address, char* to,
+                                            std::size_t room) noexcept;
+
+/// As symbolizer::describe, as far as that goes without malloc: the name is as the linker has it.
+template <class Message>
+void append_address(Message& text, const void* address) noexcept {
+  const exported_place place = find_exported(address);
+  if (place.file.empty()) {
+    text.append("an unknown place");
+    return;
+  }
+  char name[400];
+  std::string_view function = place.function;
+  if (function.empty()) {
+    function = std::string_view(name, copy_name_in_file(address, name, sizeof name));
+  }
+  if (!function.empty()) {
+    text.append(function).append(" at ");
+  }
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
+/// Appends the part of it that says the file of the code. No malloc.
+template <class Message>
+void append_file(Message& text, const void* address) noexcept {
+  const exported_place place = find_exported(address);
+  text.append(place.file).append("+").append_hex(place.offset);
+}
+
+/// What lies at one address.
+[[gnu::cold]] std::string describe_address(const void* address);
+
+}}}  // namespace thrum::THRUM_ABI::os
+
+#if THRUM_BODIES
+
+#include <cstddef>
+#include <cstdlib>
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace os {
+
+inline std::string hexadecimal(std::uintptr_t n) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
+    n /= 16;
+  } while (n != 0);
+  return digits;
+}
+
+/// What a symbolizer knows already. A table of our own: what the standard's would cost each user's
+/// compiler is more than all of this file.
+struct symbolizer::memory {
+  struct place {
+    const void* address;
+    place* next;
+    std::string text;  // empty: not looked up yet
+    std::string line;  // empty: unknown
+  };
+
+  memory() = default;
+  memory(const memory&) = delete;
+  memory& operator=(const memory&) = delete;
+  ~memory();
+
+  /// Null: not known.
+  place* find(const void* address) const noexcept;
+  /// Makes it known.
+  place& know(const void* address);
+
+  std::string look_up(const void* address);
+  /// Asks for the lines of addresses of one file. False: it took too long.
+  bool ask(const line_tool& tool, const ::Dl_info& about, const std::vector<const void*>& addresses,
+           std::int64_t deadline);
+
+  static constexpr std::size_t chains = 1024;
+  static std::size_t chain_of(const void* address) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(address) >> 2) % chains;
+  }
+
+  std::string file_path;
+  base::owner<code_image> file;
+  place* known[chains] = {};
+};
+
+THRUM_OUT_OF_LINE symbolizer::memory::~memory() {
+  for (place* each : known) {
+    while (each != nullptr) {
+      place* const next = each->next;
+      delete each;
+      each = next;
+    }
+  }
+}
+
+THRUM_OUT_OF_LINE auto symbolizer::memory::find(const void* address) const noexcept -> place* {
+  place* each = known[chain_of(address)];
+  while (each != nullptr && each->address != address) {
+    each = each->next;
+  }
+  return each;
+}
+
+THRUM_OUT_OF_LINE auto symbolizer::memory::know(const void* address) -> place& {
+  if (place* const found = find(address)) {
+    return *found;
+  }
+  place*& first = known[chain_of(address)];
+  first = new place{address, first, {}, {}};
+  return *first;
+}
+
+THRUM_OUT_OF_LINE std::string symbolizer::memory::look_up(const void* address) {
+  ::Dl_info info{};
+  if (!find_object(address, info)) {
+    return "an unknown place";
+  }
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  std::string_view symbol = info.dli_sname != nullptr ? info.dli_sname : "";
+  if (symbol.empty()) {
+    if (!file || file_path != info.dli_fname) {
+      file_path = info.dli_fname;
+      file.reset(new code_image(readable_path(info.dli_fname).c_str()));
+    }
+    symbol = file->function_at(file->first_address() + offset);
+  }
+  std::string text;
+  if (!symbol.empty()) {
+    text.append(symbolizer::demangled(std::string(symbol).c_str())).append(" at ");
+  }
+  const std::string_view path(info.dli_fname);
+  const std::size_t slash = path.rfind('/');
+  text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+0x");
+  return text.append(hexadecimal(offset));
+}
+
+THRUM_OUT_OF_LINE symbolizer::symbolizer() : memory_(new memory) {}
+THRUM_OUT_OF_LINE symbolizer::~symbolizer() { delete memory_; }
+
+THRUM_OUT_OF_LINE const std::string& symbolizer::describe(const void* address) {
+  memory::place& place = memory_->know(address);
+  if (place.text.empty()) {
+    place.text = memory_->look_up(address);
+  }
+  return place.text;
+}
+
+THRUM_OUT_OF_LINE bool symbolizer::memory::ask(const line_tool& tool, const ::Dl_info& about,
+                                               const std::vector<const void*>& addresses,
+                                               std::int64_t deadline) {
+  const std::string path = about.dli_fname != nullptr ? readable_path(about.dli_fname) : "";
+  const code_image code(path.c_str());
+  if (!code.has_lines()) {
+    return true;
+  }
+  constexpr std::size_t most = 2'000;  // the words of a program are limited
+  std::vector<std::uintptr_t> offsets;
+  for (std::size_t i = 0; i != addresses.size() && i != most; ++i) {
+    offsets.push_back(code.first_address() + reinterpret_cast<std::uintptr_t>(addresses[i]) -
+                      reinterpret_cast<std::uintptr_t>(about.dli_fbase));
+  }
+  bool late = false;
+  const std::vector<std::string> found = ask_for_lines(tool, path, offsets, deadline, late);
+  for (std::size_t i = 0; i != offsets.size(); ++i) {
+    if (!found[i].empty()) {
+      know(addresses[i]).line = found[i];
+    }
+  }
+  return !late;
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE void symbolizer::find_lines(std::vector<const void*> addresses) {
+  if (THRUM_ASAN || THRUM_TSAN ||  // which follow a thread, not one in two processes
+      !wants_source_lines.get()) {
+    return;
+  }
+  const line_tool tool = find_line_tool();
+  if (tool.path.empty()) {
+    return;
+  }
+  std::qsort(addresses.data(), addresses.size(), sizeof addresses[0],
+             [](const void* a, const void* b) {
+               const void* const one = *static_cast<const void* const*>(a);
+               const void* const other = *static_cast<const void* const*>(b);
+               return one < other ? -1 : one == other ? 0 : 1;
+             });
+  const std::int64_t deadline = now() + source_lines_patience_ns.get();
+  std::vector<const void*> of_file;  // what lies in one file lies together
+  ::Dl_info about{};
+  bool in_time = true;
+  for (std::size_t i = 0; i <= addresses.size() && in_time; ++i) {
+    ::Dl_info info{};
+    const bool is_end = i == addresses.size();
+    if (!is_end &&
+        ((i != 0 && addresses[i] == addresses[i - 1]) || !find_object(addresses[i], info))) {
+      continue;
+    }
+    if (!of_file.empty() && (is_end || info.dli_fbase != about.dli_fbase)) {
+      in_time = memory_->ask(tool, about, of_file, deadline);
+      of_file.clear();
+    }
+    if (!is_end) {
+      about = info;
+      of_file.push_back(addresses[i]);
+    }
+  }
+  if (!in_time) {
+    wants_source_lines.set(false);
+  }
+}
+
+THRUM_OUT_OF_LINE std::string_view symbolizer::line_of(const void* address) const noexcept {
+  const memory::place* const place = memory_->find(address);
+  return place != nullptr ? std::string_view(place->line) : std::string_view();
+}
+
+THRUM_OUT_OF_LINE std::string symbolizer::demangled(const char* name) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  const std::string result = status == 0 ? text : name;
+  std::free(text);
+  return result;  // NOLINT(performance-no-automatic-move)
+}
+
+THRUM_OUT_OF_LINE exported_place find_exported(const void* address) noexcept {
+  ::Dl_info info{};
+  if (!find_object(address, info)) {
+    return {};
+  }
+  const std::string_view path(info.dli_fname);
+  const std::size_t slash = path.rfind('/');
+  return {
+      info.dli_sname != nullptr ? info.dli_sname : "",
+      slash == path.npos ? path : path.substr(slash + 1),
+      reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(info.dli_fbase)};
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE std::size_t copy_name_in_file(const void* address, char* to,
+                                                           std::size_t room) noexcept {
+  ::Dl_info info{};
+  if (!find_object(address, info)) {
+    return 0;
+  }
+  // The loader knows the program by the name that it was started with.
+  const code_image file(::access(info.dli_fname, R_OK) == 0 ? info.dli_fname : "/proc/self/exe");
+  const std::string_view name =
+      file.function_at(file.first_address() + reinterpret_cast<std::uintptr_t>(address) -
+                       reinterpret_cast<std::uintptr_t>(info.dli_fbase));
+  return name.copy(to, room);
+}
+
+THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
+  return symbolizer().describe(address);
+}
+
+}}}  // namespace thrum::THRUM_ABI::os
+#endif
+
+#endif  // THRUM_OS_POSIX
+#endif  // THRUM_DETAIL_OS_POSIX_SYMBOL_HPP
+
 #include <iterator>
 #include <new>
 
@@ -53956,374 +53544,6 @@ THRUM_COLD THRUM_OUT_OF_LINE void bare_places::ask_file(const char* tool, bool i
       places_[which[found.which]].line = found.line;
     }
   }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/linux/processors.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_LINUX_PROCESSORS_HPP) && THRUM_OS_LINUX && THRUM_BODIES
-// ---- thrum/detail/os/linux/cgroup.hpp ----
-//
-// How many processors the control groups of a process allow, on Linux.
-//
-// A container limits its programs by a quota of CPU time a period, not by a mask; a program that
-// runs a thread on each of 64 processors under a quota of 2 is stopped for most of every period.
-// The quota stands in files of the control groups the process is in, at every level up to the root,
-// and the smallest counts:
-//   /proc/self/cgroup      lines "id:controllers:path"; id 0 and no controllers is version 2
-//   /proc/self/mountinfo   where each hierarchy is mounted, and which part of it is seen there
-//   version 2              <dir>/cpu.max: "max 100000" or "150000 100000"
-//   version 1              <dir>/cpu.cfs_quota_us (-1: none) and <dir>/cpu.cfs_period_us
-// The parser takes texts and a reader of files, so that tests can feed it machines that are not
-// here.
-#ifndef THRUM_DETAIL_OS_LINUX_CGROUP_HPP
-#define THRUM_DETAIL_OS_LINUX_CGROUP_HPP
-
-#if THRUM_OS_LINUX
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using file_path = base::message<4096>;
-
-/// Cuts off and returns what stands before the first `separator`, or everything.
-constexpr std::string_view take_field(std::string_view& text, char separator) noexcept {
-  const std::size_t end = text.find(separator);
-  const std::string_view field = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  return field;
-}
-
-/// True when `word` is an item of the comma-separated `list`.
-constexpr bool list_has(std::string_view list, std::string_view word) noexcept {
-  while (!list.empty()) {
-    if (take_field(list, ',') == word) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// The number a text begins with; -1 when it begins with none, or with a negative one.
-constexpr std::int64_t leading_number(std::string_view text) noexcept {
-  std::int64_t value = -1;
-  for (const char c : text) {
-    if (c < '0' || c > '9' || value > INT64_MAX / 10 - 10) {
-      break;
-    }
-    value = (value < 0 ? 0 : value * 10) + (c - '0');
-  }
-  return value;
-}
-
-/// Processors that a quota amounts to, rounded up; 0 when there is no quota.
-constexpr unsigned quota_processors(std::int64_t quota, std::int64_t period) noexcept {
-  if (quota <= 0 || period <= 0) {
-    return 0;
-  }
-  const std::int64_t whole = quota / period + (quota % period != 0);
-  return whole > INT32_MAX ? 0 : static_cast<unsigned>(whole);
-}
-
-/// The smaller of two limits of which 0 means none.
-constexpr unsigned tighter_limit(unsigned a, unsigned b) noexcept {
-  return a == 0 ? b : b == 0 || a < b ? a : b;
-}
-
-/// The limit that the files of one directory state; 0 for none.
-/// read_file(path, buffer, size) returns the number of bytes read, or a negative number.
-template <class ReadFile>
-unsigned directory_quota(std::string_view directory, bool version_2, ReadFile& read_file) noexcept {
-  const auto read = [&](std::string_view name, char(&buffer)[128]) -> std::string_view {
-    file_path path(directory);
-    path.append("/").append(name);
-    const std::ptrdiff_t length = read_file(path.view(), buffer, sizeof buffer);
-    return {buffer, length < 0 ? 0 : static_cast<std::size_t>(length)};
-  };
-  char first[128];
-  char second[128];
-  if (version_2) {
-    std::string_view text = read("cpu.max", first);
-    const std::int64_t quota = leading_number(take_field(text, ' '));
-    return quota_processors(quota, leading_number(text));
-  }
-  return quota_processors(leading_number(read("cpu.cfs_quota_us", first)),
-                          leading_number(read("cpu.cfs_period_us", second)));
-}
-
-/// The tightest limit between the group `path` and what is mounted at `mount_point`, whose own
-/// place in the hierarchy is `root`; 0 for none.
-template <class ReadFile>
-unsigned hierarchy_quota(std::string_view mount_point, std::string_view root, std::string_view path,
-                         bool version_2, ReadFile& read_file) noexcept {
-  if (root.size() > 1 && path.starts_with(root) &&
-      (path.size() == root.size() || path[root.size()] == '/')) {
-    path.remove_prefix(root.size());
-  } else if (root.size() > 1) {
-    path = {};  // the group is not below the part that is mounted: ask that part only
-  }
-  if (mount_point == "/") {
-    mount_point = {};
-  }
-  unsigned limit = 0;
-  for (;;) {
-    while (path.ends_with('/')) {
-      path.remove_suffix(1);
-    }
-    file_path directory(mount_point);
-    directory.append(path);
-    limit = tighter_limit(limit, directory_quota(directory.view(), version_2, read_file));
-    if (path.empty()) {
-      return limit;
-    }
-    path = path.substr(0, path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/'));
-  }
-}
-
-/// The group of the process in one hierarchy, from the text of /proc/self/cgroup; empty when it has
-/// none.
-constexpr std::string_view group_path(std::string_view self_cgroup, bool version_2) noexcept {
-  while (!self_cgroup.empty()) {
-    std::string_view line = take_field(self_cgroup, '\n');
-    const std::string_view id = take_field(line, ':');
-    const std::string_view controllers = take_field(line, ':');
-    if (version_2 ? id == "0" && controllers.empty() : list_has(controllers, "cpu")) {
-      return line;
-    }
-  }
-  return {};
-}
-
-/// Processors that the control groups of a process allow, rounded up, from the texts of its cgroup
-/// and mountinfo files; 0 when they set no limit. read_file as for directory_quota.
-template <class ReadFile>
-unsigned cgroup_quota(std::string_view self_cgroup, std::string_view mountinfo,
-                      ReadFile&& read_file) noexcept {
-  unsigned limit = 0;
-  while (!mountinfo.empty()) {
-    std::string_view line = take_field(mountinfo, '\n');
-    for (int skipped = 0; skipped < 3; ++skipped) {  // mount id, parent id, device
-      take_field(line, ' ');
-    }
-    const std::string_view root = take_field(line, ' ');
-    const std::string_view mount_point = take_field(line, ' ');
-    const std::size_t options_end = line.find(" - ");
-    if (options_end == std::string_view::npos) {
-      continue;
-    }
-    line.remove_prefix(options_end + 3);
-    const std::string_view type = take_field(line, ' ');
-    take_field(line, ' ');  // source
-    const bool version_2 = type == "cgroup2";
-    if (!version_2 && !(type == "cgroup" && list_has(line, "cpu"))) {
-      continue;
-    }
-    const std::string_view path = group_path(self_cgroup, version_2);
-    if (!path.empty()) {
-      limit = tighter_limit(limit, hierarchy_quota(mount_point, root, path, version_2, read_file));
-    }
-  }
-  return limit;
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_OS_LINUX
-#endif
-
-#include <bit>
-#include <cstddef>
-#include <string_view>
-
-#include <fcntl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-/// Reads a file from its beginning until the buffer is full; the number of bytes, or -1.
-inline std::ptrdiff_t read_small_file(std::string_view path, char* buffer,
-                                      std::size_t size) noexcept {
-  file_path name(path);
-  name.append(std::string_view("\0", 1));
-  const int fd = ::open(name.view().data(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    return -1;
-  }
-  std::size_t length = 0;
-  while (length < size) {
-    const ssize_t got = ::read(fd, buffer + length, size - length);
-    if (got <= 0) {
-      break;
-    }
-    length += static_cast<std::size_t>(got);
-  }
-  ::close(fd);
-  return static_cast<std::ptrdiff_t>(length);
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned affinity_processors() noexcept {
-  constexpr std::size_t mask_words = 128;  // 8,192 processors: the kernel's largest NR_CPUS
-  unsigned long mask[mask_words] = {};
-  const long bytes = ::syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
-  unsigned count = 0;
-  for (std::size_t i = 0; bytes > 0 && i < mask_words; ++i) {
-    count += static_cast<unsigned>(std::popcount(mask[i]));
-  }
-  return count == 0 ? 1 : count;
-}
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
-  constexpr std::size_t text_size = std::size_t{1} << 20;  // mountinfo of a busy container host
-  unsigned quota = 0;
-  if (char* const texts = static_cast<char*>(map(2 * text_size)); texts != nullptr) {
-    const std::ptrdiff_t cgroup = read_small_file("/proc/self/cgroup", texts, text_size);
-    const std::ptrdiff_t mounts =
-        read_small_file("/proc/self/mountinfo", texts + text_size, text_size);
-    if (cgroup > 0 && mounts > 0) {
-      quota = cgroup_quota({texts, static_cast<std::size_t>(cgroup)},
-                           {texts + text_size, static_cast<std::size_t>(mounts)}, read_small_file);
-    }
-    unmap(texts, 2 * text_size);
-  }
-  return tighter_limit(affinity_processors(), quota);
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/bsd/processors.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_BSD_PROCESSORS_HPP) && THRUM_OS_BSD && THRUM_BODIES
-#if THRUM_OS_FREEBSD
-#include <sys/param.h>
-
-#include <sys/cpuset.h>
-#endif
-#include <unistd.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-#if THRUM_OS_MACOS
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
-  const long count = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return count < 1 ? 1 : static_cast<unsigned>(count);
-}
-#elif THRUM_OS_FREEBSD
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
-  ::cpuset_t mask;
-  CPU_ZERO(&mask);
-  long count = 0;
-  // Refused where the kernel has more processors than the mask of these headers.
-  if (::cpuset_getaffinity(CPU_LEVEL_WHICH, CPU_WHICH_TID, -1, sizeof mask, &mask) == 0) {
-    count = CPU_COUNT(&mask);
-  } else {
-    count = ::sysconf(_SC_NPROCESSORS_ONLN);
-  }
-  return count < 1 ? 1 : static_cast<unsigned>(count);
-}
-#endif
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/darwin/unwind_table.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_DARWIN_UNWIND_TABLE_HPP) && THRUM_OS_MACOS && THRUM_BODIES
-
-#include <mach-o/dyld.h>
-#include <mach-o/loader.h>
-#include <signal.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-using namespace base::orders;
-
-THRUM_OUT_OF_LINE bool code_images::find(std::uintptr_t address, code_file& found) const noexcept {
-  const std::size_t n = size.load(acquire);  // [code.files <] acquire: the entries
-  for (std::size_t i = 0; i != n; ++i) {
-    if (address >= files[i].low && address < files[i].high) {
-      found = files[i];
-      return true;
-    }
-  }
-  return false;
-}
-
-THRUM_OUT_OF_LINE void code_images::add(std::uintptr_t low, std::uintptr_t high) noexcept {
-  const std::size_t n = size.get();
-  if (n != capacity) {
-    files[n] = code_file{low, high, 0};
-    size.store(n + 1, release);  // [code.files >] release: the entry
-  }
-}
-
-/// What the loader calls for each image that there is, and for each that comes: its code is what the
-/// segment __TEXT holds.
-inline void note_code_image(const ::mach_header* header, std::intptr_t slide) {
-  const auto* const begin = reinterpret_cast<const ::mach_header_64*>(header);
-  const char* at = reinterpret_cast<const char*>(begin + 1);
-  for (std::uint32_t i = 0; i != begin->ncmds; ++i) {
-    const auto* const command = reinterpret_cast<const ::load_command*>(at);
-    if (command->cmd == LC_SEGMENT_64) {
-      const auto* const segment = reinterpret_cast<const ::segment_command_64*>(at);
-      if ((segment->initprot & VM_PROT_EXECUTE) != 0) {
-        const auto low =
-            static_cast<std::uintptr_t>(segment->vmaddr) + static_cast<std::uintptr_t>(slide);
-        known_code_images.add(low, low + static_cast<std::uintptr_t>(segment->vmsize));
-      }
-    }
-    at += command->cmdsize;
-  }
-}
-
-THRUM_COLD THRUM_OUT_OF_LINE void prepare_walks() noexcept {
-  if (!known_code_images.begun.swap(true)) {
-    ::_dyld_register_func_for_add_image(&note_code_image);
-  }
-}
-
-THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address, code_file& found) noexcept {
-  return known_code_images.find(address, found);
-}
-
-/// The rule: the frame begins two words above the frame pointer, and holds that of the caller and the
-/// return address. By the numbers that registers have in call-frame information.
-template <std::uint8_t frame_pointer, std::uint8_t return_column>
-struct frame_pointer_rule {
-  static constexpr std::uint8_t column = return_column;
-  static constexpr std::uint8_t code[] = {0x0C,
-                                          frame_pointer,
-                                          16,  // the frame
-                                          0x80 | frame_pointer,
-                                          2,  // -2 words
-                                          0x80 | return_column,
-                                          1};
-};
-
-/// A template, as each processor has other members.
-template <class State>
-constexpr auto frame_rule_of(const State* state) noexcept {
-  if constexpr (requires { state->__rip; }) {
-    return frame_pointer_rule<6, 16>{};
-  } else {
-    return frame_pointer_rule<29, 30>{};
-  }
-}
-
-THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address, const code_file&,
-                                         unwind_entry& entry) noexcept {
-  using rule =
-      decltype(frame_rule_of(static_cast<decltype(&::ucontext_t{}.uc_mcontext->__ss)>(nullptr)));
-  const auto at = reinterpret_cast<std::uintptr_t>(&rule::code[0]);
-  entry = unwind_entry{};
-  entry.common = byte_reader(at, at + sizeof rule::code);
-  entry.begin = address;
-  entry.data_unit = -8;
-  entry.return_column = rule::column;
-  return true;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -54573,40 +53793,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
   if (kinds == fault_kinds::all && !known.has_filter.exchange(true, relaxed)) {
     known.earlier.set(::SetUnhandledExceptionFilter(&filter_fault));
   }
-}
-
-}}}  // namespace thrum::THRUM_ABI::os
-#endif
-
-// ---- thrum/detail/os/windows/processors.hpp: bodies ----
-#if defined(THRUM_DETAIL_OS_WINDOWS_PROCESSORS_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-
-#include <bit>
-#include <cstdint>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE unsigned available_processors() noexcept {
-  ::DWORD_PTR own = 0;
-  ::DWORD_PTR all = 0;
-  const unsigned active = ::GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
-  ::GetProcessAffinityMask(::GetCurrentProcess(), &own, &all);
-  // The mask is of one group, or zero for a process that has threads in several.
-  unsigned count = static_cast<unsigned>(std::popcount(std::uint64_t{own}));
-  if (own == 0 || (own == all && ::GetActiveProcessorGroupCount() > 1)) {
-    count = active;
-  }
-  ::JOBOBJECT_CPU_RATE_CONTROL_INFORMATION limit{};
-  constexpr ::DWORD hard =
-      JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
-  if (::QueryInformationJobObject(nullptr, JobObjectCpuRateControlInformation, &limit, sizeof limit,
-                                  nullptr) != 0 &&
-      (limit.ControlFlags & hard) == hard) {
-    constexpr unsigned all_cpus = 10'000;  // the rate's hundredths of a percent
-    const unsigned whole = (limit.CpuRate * active + all_cpus - 1) / all_cpus;
-    count = whole < count ? whole : count;
-  }
-  return count == 0 ? 1 : count;
 }
 
 }}}  // namespace thrum::THRUM_ABI::os
@@ -54943,22 +54129,29 @@ THRUM_COLD THRUM_OUT_OF_LINE std::string describe_address(const void* address) {
 
 // ---- thrum/detail/os/windows/unwind_table.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_HPP) && THRUM_OS_WINDOWS && THRUM_BODIES
-// ---- thrum/detail/os/windows/unwind_table_aarch64.hpp ----
-//
-// What os/windows/unwind_table.hpp declares, without the tables of aarch64: the calling convention wants each
-// function that calls another one to keep a chain of frames, which x29 begins. A frame is two words, the
-// caller's x29 and where the function returns to. So a walk finds all functions that stand in a call; of an
-// interrupted one that keeps no frame, or not yet, it leaves out the caller.
-#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_AARCH64_HPP
-#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_AARCH64_HPP
 
-#if THRUM_ARCH_AARCH64_WIN64
-
-#include <cstdint>
+#include <cstddef>
 #include <cstring>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
+THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address,
+                                                     code_file& found) noexcept {
+  code_image image;
+  if (!find_code_image(address, image)) {
+    return false;
+  }
+  found.low = image.low;
+  found.high = image.high;
+  found.index = image.unwind_table;
+  return true;
+}
+
+#if THRUM_ARCH_AARCH64_WIN64
+// Without the tables of aarch64: the calling convention wants each function that calls another one to keep a
+// chain of frames, which x29 begins. A frame is two words, the caller's x29 and where the function returns to.
+// So a walk finds all functions that stand in a call; of an interrupted one that keeps no frame, or not yet, it
+// leaves out the caller.
 THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address,
                                                         const code_file& file,
                                                         unwind_entry& entry) noexcept {
@@ -54977,26 +54170,8 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address,
   return true;
 }
 
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_ARCH_AARCH64_WIN64
-#endif
-
-// ---- thrum/detail/os/windows/unwind_table_x86_64.hpp ----
-//
-// What os/windows/unwind_table.hpp declares, from the tables of x86-64.
-//
-// Source: Microsoft, "x64 exception handling": RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
-#ifndef THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_X86_64_HPP
-#define THRUM_DETAIL_OS_WINDOWS_UNWIND_TABLE_X86_64_HPP
-
-#if THRUM_ARCH_X86_64_WIN64
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
+#elif THRUM_ARCH_X86_64_WIN64
+// The tables of x86-64. Source: Microsoft, "x64 exception handling": RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
 
 /// Bytes of the image that a function's entry refers to.
 class unwind_information {
@@ -55226,31 +54401,13 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_unwind_entry(std::uintptr_t address,
   }
   return false;
 }
-
-}}}  // namespace thrum::THRUM_ABI::os
-
-#endif  // THRUM_ARCH_X86_64_WIN64
 #endif
-
-namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-THRUM_NOINLINE THRUM_OUT_OF_LINE bool find_code_file(std::uintptr_t address,
-                                                     code_file& found) noexcept {
-  code_image image;
-  if (!find_code_image(address, image)) {
-    return false;
-  }
-  found.low = image.low;
-  found.high = image.high;
-  found.index = image.unwind_table;
-  return true;
-}
 
 }}}  // namespace thrum::THRUM_ABI::os
 #endif
 
-// ---- thrum/detail/netpoll/epoll_system.hpp: bodies ----
-#if defined(THRUM_DETAIL_NETPOLL_EPOLL_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+// ---- thrum/detail/netpoll/epoll.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_EPOLL_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 
 #include <cerrno>
 #include <climits>
@@ -55317,8 +54474,6 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE int epoll_system::wait(int fd, ::epoll_event* f
 // ---- thrum/detail/netpoll/epoll.hpp: bodies ----
 #if defined(THRUM_DETAIL_NETPOLL_EPOLL_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
 #include <cerrno>
-#include <climits>
-#include <ctime>
 
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
@@ -55529,8 +54684,8 @@ template class basic_epoll<epoll_system>;
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
 
-// ---- thrum/detail/netpoll/linux_poller.hpp: bodies ----
-#if defined(THRUM_DETAIL_NETPOLL_LINUX_POLLER_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+// ---- thrum/detail/netpoll/netpoll.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_NETPOLL_HPP) && THRUM_OS_LINUX && THRUM_BODIES
 namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
 
 THRUM_COLD THRUM_OUT_OF_LINE bool linux_poller::open_other() noexcept {
@@ -57214,12 +56369,12 @@ inline bool is_internal(std::string_view function) noexcept {
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
         "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
-        "::asio_detail::",
+        "::asio_detail::", "::tracy_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        "14profile_detail", "11page_detail", "11asio_detail",
+        "14profile_detail", "11page_detail", "11asio_detail", "12tracy_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -57869,7 +57024,7 @@ void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_f
 
 // ---- thrum/detail/sched/life/process_exit.hpp ----
 //
-// Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
+// Goroutines stand still while the process exits. What that promises is in os/exit.hpp.
 //
 // The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
 // It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,
@@ -59100,12 +58255,12 @@ inline bool is_internal(std::string_view function) noexcept {
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
         "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
-        "::asio_detail::",
+        "::asio_detail::", "::tracy_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        "14profile_detail", "11page_detail", "11asio_detail",
+        "14profile_detail", "11page_detail", "11asio_detail", "12tracy_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -59793,6 +58948,7 @@ inline constexpr debug_key debug_keys[] = {
      [](options& to, unsigned value) { to.report_hogs = value; }},
     {"timerslack", "microseconds",
      [](options& to, unsigned value) { to.timer_slack = std::chrono::microseconds(value); }},
+    {"migrate", "0 or 1", [](options& to, unsigned value) { to.migrate = value != 0; }},
     {"lines", "0 or 1", [](options&, unsigned value) { os::wants_source_lines.set(value != 0); }},
     {"asyncpreemptoff", "0 or 1",
      [](options& to, unsigned value) {
@@ -61741,12 +60897,12 @@ inline bool is_internal(std::string_view function) noexcept {
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
         "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
-        "::asio_detail::",
+        "::asio_detail::", "::tracy_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        "14profile_detail", "11page_detail", "11asio_detail",
+        "14profile_detail", "11page_detail", "11asio_detail", "12tracy_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -62394,7 +61550,7 @@ void write_goroutines(sched::runtime_scheduler& scheduler, std::FILE* to, dump_f
 
 // ---- thrum/detail/sched/life/process_exit.hpp ----
 //
-// Goroutines stand still while the process exits. What that promises is in os/posix/exit.hpp.
+// Goroutines stand still while the process exits. What that promises is in os/exit.hpp.
 //
 // The thread that exits keeps every P of a scheduler in a freeze (freeze.hpp) that it never ends.
 // It has given up its own P before, as inside blocking(): no other goroutine comes to its thread,
@@ -62857,7 +62013,7 @@ class registry {
     }
   }
 
-  /// What exit() calls first: see os/posix/exit.hpp.
+  /// What exit() calls first: see os/exit.hpp.
   static void before_exit(int status) noexcept {
     const machine* const m = current_m();
     runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
@@ -64129,6 +63285,21 @@ inline void write_flight() noexcept {
   }
 }
 
+inline constinit base::set_once<trace::switch_hook> hook_of_user{nullptr};
+
+/// What show_switch does.
+inline void show_to_user(event_kind what, const sched::goroutine& g) noexcept {
+  using kind = trace::switch_step::kind;
+  const kind step = what == event_kind::runs    ? kind::enters
+                    : what == event_kind::ended ? kind::ends
+                                                : kind::leaves;
+  hook_of_user.get()(
+      {step, g.id, g.name, g.labels == nullptr ? std::string_view() : g.labels->text, g.hook_word});
+  if (step == kind::ends) {
+    g.hook_word = nullptr;  // the next goroutine in its place begins with none
+  }
+}
+
 inline void note_of_user(event_kind kind, trace::literal name) noexcept {
   if (!the_recorder.is_on()) {
     return;
@@ -64187,6 +63358,21 @@ THRUM_OUT_OF_LINE void mark(literal name) noexcept {
   trace_detail::note_of_user(trace_detail::event_kind::marked, name);
 }
 
+THRUM_OUT_OF_LINE void on_switch(trace::switch_hook hook) {
+  using namespace trace_detail;
+  bool has_runtime = false;
+  thrum::blocking([&] {
+    sched::registry::for_each([&](const sched::runtime_scheduler&) { has_runtime = true; });
+  });
+  if (has_runtime) {
+    base::throw_usage(
+        "trace::on_switch: there is a runtime already; call it before the first runtime is made");
+  }
+  hook_of_user.set(hook);
+  show_switch.set(hook == nullptr ? nullptr : &show_to_user);
+  the_recorder.show_switches(hook != nullptr);
+}
+
 THRUM_OUT_OF_LINE region::region(literal name) noexcept : name_(name) {
   trace_detail::note_of_user(trace_detail::event_kind::region_began, name);
 }
@@ -64213,6 +63399,11 @@ inline summary stop() { return {}; }
 inline summary snapshot(const std::string&) { return {}; }
 inline bool is_on() noexcept { return false; }
 inline void mark(literal) noexcept {}
+inline void on_switch(switch_hook) {
+  base::throw_usage(
+      "trace::on_switch: the scheduler tells nothing in this build; compile every source file with "
+      "-DTHRUM_TRACE=1");
+}
 inline region::region(literal name) noexcept : name_(name) {}
 inline region::~region() {}
 
@@ -64550,6 +63741,9 @@ inline void report_fault(const os::fault& what) noexcept {
     report.write_goroutine(*g);
   } else {
     report.write_foreign();
+  }
+  if (m != nullptr) {
+    trace_detail::end_with_crash(*m->scheduler);
   }
 }
 
@@ -65178,6 +64372,9 @@ THRUM_OUT_OF_LINE int runtime_scheduler::set_procs(unsigned n) noexcept {
       // [p.attention <>] acq_rel: takes the request back; the holder has not yet seen it if it is
       // set.
       p.attention.fetch_and(~std::uint32_t{attention_retire}, acq_rel);
+      if (config_.migrates) {
+        p.attention.fetch_or(attention_migrate, acq_rel);  // [p.attention <>] acq_rel: likewise
+      }
       if (p.status.get() == p_status::dead) {
         p.status.set(p_status::idle);
         trace_detail::idle_began(*this, p);
@@ -66082,7 +65279,7 @@ inline goroutine* take_background_share(machine& m) noexcept {
 /// Does what was asked of the P, on g0. False: the P is gone. m.pending may be set: it comes next.
 THRUM_COLD inline bool attend(machine& m) noexcept {
   // [p.attention <] acquire: what the asking thread had done before.
-  const std::uint32_t asked = m.p->attention.fetch_and(attention_host, acquire);
+  const std::uint32_t asked = m.p->attention.fetch_and(attention_host | attention_migrate, acquire);
   wait_while_frozen(m);
   if ((asked & attention_retire) != 0) {
     m.scheduler->retire_p(m);
@@ -67309,7 +66506,7 @@ class registry {
     }
   }
 
-  /// What exit() calls first: see os/posix/exit.hpp.
+  /// What exit() calls first: see os/exit.hpp.
   static void before_exit(int status) noexcept {
     const machine* const m = current_m();
     runtime_scheduler* const own = m != nullptr && m->g != nullptr ? m->scheduler : nullptr;
@@ -67508,6 +66705,41 @@ inline void stop(runtime_scheduler& scheduler) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
+/// Queues g again and gives the P to another thread. False: no other thread is to be had.
+THRUM_COLD inline bool pass_to_another(machine& m, goroutine& g) noexcept {
+  runtime_scheduler& scheduler = *m.scheduler;
+  scheduler.idle.lock().lock();
+  const unsigned threads = scheduler.ms.with_thread();
+  if (scheduler.idle.idle_ms() == 0 &&
+      (threads >= scheduler.config().max_threads || threads >= scheduler.ms.limit())) {
+    scheduler.idle.lock().unlock();
+    return false;
+  }
+  if (is_in_background(g)) {
+    scheduler.background.push_back(g);
+  } else if (goroutine* const kicked = m.p->queue.exchange_runnext(&g)) {
+    push_to_ring(m, *kicked);
+  }
+  scheduler.start_m(scheduler.release_p(m), false);
+  return true;
+}
+
+/// run_goroutines(), where each goroutine continues on another thread than the one that it left, if there is
+/// one (options::migrate). Each that leaves comes here, since attention_migrate is set on each P.
+THRUM_COLD inline void run_goroutines_in_turns(machine& m, goroutine* g) noexcept {
+  while (g != nullptr) {
+    end_search(m);
+    const bool is_bound = (g->flags & g_bound) != 0;
+    if (is_bound && m.locked_g != g) {
+      pass_to_owner(m, *g);
+    } else if (is_bound || g->last_m != m.id + 1 || !pass_to_another(m, *g)) {
+      g->last_m = m.id + 1;
+      execute(m, *g);
+    }
+    g = m.locked_g != nullptr ? wait_for_locked(m) : find_work(m);
+  }
+}
+
 /// The life of an M's thread.
 inline void* m_main(void* argument) noexcept {
   auto& m = *static_cast<machine*>(argument);
@@ -67534,7 +66766,11 @@ inline void* m_main(void* argument) noexcept {
   trace_detail::happens(m, trace_detail::event_kind::thread_began);
   goroutine* const first = first_goroutine(m);
   scheduler.creator.lower_own_priority();
-  run_goroutines(m, first);
+  if (config.migrates) {
+    run_goroutines_in_turns(m, first);
+  } else {
+    run_goroutines(m, first);
+  }
   trace_detail::happens(m, trace_detail::event_kind::thread_ended);
   if (config.thread_stopping != nullptr) {
     config.thread_stopping(config.user, m.id);
@@ -67780,8 +67016,9 @@ inline liveness look_for_deadlock(runtime_scheduler& scheduler) noexcept {
 // When
 //   slice    the goroutine has run for a time slice, and something waits in the P's queue or the
 //            global one
-//   return   a goroutine has come back from a call and found no P, and this one has run as long as the
-//            others did since it was asked last, at least `least_run_ns`: callers get half of the time
+//   return   a goroutine has come back from a call, or was made ready by a thread outside, and found no P, and this
+//            one has run as long as the others did since it was asked last, at least `least_run_ns`: they get half
+//            of the time
 //   timer    a timer of this P is due, and the goroutine has run, or the timer has been due, for
 //            `least_run_ns`: its goroutine has slept already, and does not wait for a whole slice
 //   low      the goroutine has background priority, others wait, and it has run for `least_run_ns`
@@ -67828,7 +67065,8 @@ class retaker {
     std::int64_t until;
     bool ends_slice;
   };
-  /// `due_at`: since when a timer is due, or never. `has_returned`: others have come back from calls.
+  /// `due_at`: since when a timer is due, or never. `has_returned`: others have come back from calls,
+  /// or were made ready from outside.
   turn turn_of(const processor& p, std::int64_t now, std::int64_t due_at,
                bool has_returned) const noexcept;
 
@@ -68258,7 +67496,7 @@ class monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
-  /// Whether goroutines wait for a P that have come back from calls.
+  /// Whether goroutines wait for a P that have come back from calls, or were made ready from outside.
   void note_returns() noexcept;
 
   /// Sends an idle P to the poller that all threads have left; polls when no thread has for 10 ms.
@@ -68900,7 +68138,7 @@ inline void stop_in_handler(machine& m, bool (*give_up)(machine&) noexcept) noex
   }
   show_priority(*m.p, g);
   m.p->counts.switches.add();
-  trace_detail::runs(m, g);
+  trace_detail::continues(m, g);
   if (g.thread_locks == 0) {
     unbind(m, g);
   }
@@ -69147,7 +68385,9 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
   config.time_slice_ns = settings_.time_slice.count();
   config.timer_slack_ns = settings_.timer_slack.count();
   config.preempts = settings_.preempt != preemption::none;
-  config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal;
+  config.migrates = settings_.migrate;
+  config.interrupts = settings_.preempt == preemption::async && os::has_preempt_signal &&
+                      trace_detail::allows_interrupts();
   config.poller = settings_.poller == poller_kind::io_uring ? netpoll::choice::io_uring
                                                             : netpoll::choice::usual;
   config.user = this;
@@ -69183,9 +68423,12 @@ THRUM_OUT_OF_LINE sched::scheduler_config runtime::configuration(
       }
     };
   }
-  if (settings_.dump_on_quit || trace_detail::keeps_flight()) {
+  if (settings_.dump_on_quit || THRUM_TRACE) {
     config.dump = [](void* user) {
       const auto& self = *static_cast<runtime*>(user);
+      if (trace_detail::write_for_crash()) {
+        return;
+      }
       if (!trace_detail::take_late() && self.settings_.dump_on_quit) {
         base::write_error(
             debug::describe_goroutines(*self.scheduler_, debug::world::stopped, false));
@@ -77682,6 +76925,54 @@ THRUM_OUT_OF_LINE time_detail::timer_channel& ticker::core(const char* error) co
 }}  // namespace thrum::THRUM_ABI
 #endif
 
+// ---- thrum/carried_value.hpp: bodies ----
+#if defined(THRUM_CARRIED_VALUE_HPP) && THRUM_BODIES
+
+namespace thrum { inline namespace THRUM_ABI { namespace go_detail {
+
+/// Null on a foreign thread.
+THRUM_NOINLINE inline sched::goroutine* carrying_goroutine() noexcept {
+  asm volatile("");
+  const auto* const m = sched::current_m();
+  return m == nullptr ? nullptr : m->g;
+}
+
+// No switch can come between these lines: only library calls lead to one.
+THRUM_OUT_OF_LINE sched::goroutine* begin_carrying(sched::carried& value) noexcept {
+  sched::goroutine* const g = carrying_goroutine();
+  value.exchange_now(value);
+  if (g != nullptr) {
+    value.older = g->newest_carried;
+    if (value.older != nullptr) {
+      value.older->newer = &value;
+    }
+    g->newest_carried = &value;
+    g->flags |= sched::g_timed;
+  }
+  return g;
+}
+
+THRUM_OUT_OF_LINE void end_carrying(sched::goroutine* g, sched::carried& value) noexcept {
+  if (carrying_goroutine() != g) {
+    base::fatal(
+        "carried_value: destroyed by another goroutine than the one that made it; keep it in a "
+        "variable of one function");
+  }
+  if (g != nullptr) {
+    (value.newer == nullptr ? g->newest_carried : value.newer->older) = value.older;
+    if (value.older != nullptr) {
+      value.older->newer = value.newer;
+    }
+    if (g->newest_carried == nullptr) {
+      g->flags &= static_cast<std::uint8_t>(~sched::g_timed);
+    }
+  }
+  value.exchange_now(value);
+}
+
+}}}  // namespace thrum::THRUM_ABI::go_detail
+#endif
+
 // ---- thrum/generator.hpp: bodies ----
 #if defined(THRUM_GENERATOR_HPP) && THRUM_BODIES
 
@@ -78968,18 +78259,24 @@ THRUM_OUT_OF_LINE double rate_limiter::tokens() const noexcept {
 #ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 #define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
-// ---- thrum/detail/testing/fake_link.hpp ----
-//
-// How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
-#ifndef THRUM_DETAIL_TESTING_FAKE_LINK_HPP
-#define THRUM_DETAIL_TESTING_FAKE_LINK_HPP
-
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace testing {
+
+// How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
 
 /// How packets travel from one host to another. Shares are from 0 to 1.
 struct fake_link {
@@ -79012,23 +78309,6 @@ struct fake_net_stats {
 };
 
 }}}  // namespace thrum::THRUM_ABI::testing
-
-#endif
-
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
-#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
 
@@ -79264,7 +78544,7 @@ inline bool collide(const net::endpoint& one, const net::endpoint& other) {
 
 }}}  // namespace thrum::THRUM_ABI::testing_detail
 
-#endif
+#endif  // THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -80331,8 +79611,174 @@ THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
 }}}  // namespace thrum::THRUM_ABI::testing
 #endif
 
-// ---- thrum/detail/netpoll/ring_poller.hpp: bodies ----
-#if defined(THRUM_DETAIL_NETPOLL_RING_POLLER_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+// ---- thrum/detail/netpoll/io_uring_system.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_IO_URING_SYSTEM_HPP) && THRUM_OS_LINUX && THRUM_BODIES
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll { namespace uring {
+
+// The numbers are equal on all processors.
+inline constexpr long number_of_setup = 425;
+inline constexpr long number_of_enter = 426;
+
+/// Where the parts of the queues lie; the kernel fills it in.
+struct setup_parameters {
+  std::uint32_t submission_entries;
+  std::uint32_t completion_entries;
+  std::uint32_t flags;
+  std::uint32_t sq_thread_cpu;
+  std::uint32_t sq_thread_idle;
+  std::uint32_t features;
+  std::uint32_t wq_fd;
+  std::uint32_t reserved[3];
+  struct {
+    std::uint32_t head, tail, ring_mask, ring_entries, flags, dropped, array, reserved;
+    std::uint64_t user_address;
+  } submissions;
+  struct {
+    std::uint32_t head, tail, ring_mask, ring_entries, overflow, entries, flags, reserved;
+    std::uint64_t user_address;
+  } completions;
+};
+static_assert(sizeof(setup_parameters) == 120);
+
+struct enter_argument {
+  std::uint64_t signal_mask;
+  std::uint32_t signal_mask_bytes;
+  std::uint32_t reserved;
+  std::uint64_t time;  // the address of two words of 64 bits, on every processor
+};
+
+inline constexpr std::uint32_t setup_completion_entries = 1U << 3;
+inline constexpr std::uint32_t setup_interrupts_nobody = 1U << 8;  // Linux 5.19
+inline constexpr std::uint32_t setup_flags_what_waits = 1U << 9;   // the same
+inline constexpr std::uint32_t feature_one_mapping = 1U << 0;
+inline constexpr std::uint32_t feature_drops_nothing = 1U << 1;
+inline constexpr std::uint32_t feature_waits_with_time = 1U << 8;  // Linux 5.11
+inline constexpr std::uint32_t enter_waits = 1U << 0;
+inline constexpr std::uint32_t enter_has_argument = 1U << 3;
+inline constexpr std::int64_t offset_of_queues = 0;
+inline constexpr std::int64_t offset_of_submissions = 0x10000000;
+
+THRUM_OUT_OF_LINE int queues::open(std::uint32_t submissions_at_once,
+                                   std::uint32_t completions_at_once) noexcept {
+  if constexpr (THRUM_TRIES_SYSTEM_CALLS == 0) {
+    return os::not_supported;
+  }
+  setup_parameters about{};
+  const auto make = [&](std::uint32_t more_flags) {
+    about = setup_parameters();
+    about.flags = setup_completion_entries | more_flags;
+    about.completion_entries = completions_at_once;
+    return ::syscall(number_of_setup, submissions_at_once, &about);
+  };
+  long made = make(setup_interrupts_nobody | setup_flags_what_waits);
+  can_wait_first = made >= 0;
+  if (made < 0 && errno == EINVAL) {
+    made = make(0);
+  }
+  if (made < 0) {
+    return errno == ENOSYS || errno == EPERM || errno == EINVAL ? os::not_supported : -errno;
+  }
+  fd = static_cast<int>(made);
+  constexpr std::uint32_t needed =
+      feature_one_mapping | feature_drops_nothing | feature_waits_with_time;
+  if ((about.features & needed) != needed) {
+    close();
+    return os::not_supported;
+  }
+  const std::size_t end_of_first =
+      about.submissions.array + about.submission_entries * sizeof(std::uint32_t);
+  const std::size_t end_of_second =
+      about.completions.entries + about.completion_entries * sizeof(completion);
+  mapped_bytes = end_of_first > end_of_second ? end_of_first : end_of_second;
+  submission_bytes = about.submission_entries * sizeof(submission);
+  const auto map = [this](std::size_t bytes, std::int64_t offset) -> void* {
+    void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+                            base::convert<off_t>(offset));
+    return at == MAP_FAILED ? nullptr : at;
+  };
+  mapped = map(mapped_bytes, offset_of_queues);
+  submissions = static_cast<submission*>(map(submission_bytes, offset_of_submissions));
+  if (mapped == nullptr || submissions == nullptr) {
+    const int error = -errno;
+    close();
+    return error;
+  }
+  const auto at = [this](std::uint32_t offset) { return static_cast<char*>(mapped) + offset; };
+  const auto word = [&](std::uint32_t offset) {
+    return reinterpret_cast<shared_word*>(at(offset));
+  };
+  const auto constant = [&](std::uint32_t offset) {
+    return *reinterpret_cast<const std::uint32_t*>(at(offset));
+  };
+  submission_head = word(about.submissions.head);
+  submission_tail = word(about.submissions.tail);
+  submission_flags = word(about.submissions.flags);
+  submission_mask = constant(about.submissions.ring_mask);
+  completion_head = word(about.completions.head);
+  completion_tail = word(about.completions.tail);
+  completion_mask = constant(about.completions.ring_mask);
+  completions = reinterpret_cast<const completion*>(at(about.completions.entries));
+  // The kernel takes them in the order in which this array names them: in that of their places.
+  auto* const order = reinterpret_cast<std::uint32_t*>(at(about.submissions.array));
+  for (std::uint32_t i = 0; i != about.submission_entries; ++i) {
+    order[i] = i;
+  }
+  if (enter(0, false, 0) != 0) {  // a filter refuses this call alone: nothing would ever complete
+    close();
+    return os::not_supported;
+  }
+  return 0;
+}
+
+THRUM_OUT_OF_LINE void queues::close() noexcept {
+  if (mapped != nullptr) {
+    ::munmap(mapped, mapped_bytes);
+  }
+  if (submissions != nullptr) {
+    ::munmap(submissions, submission_bytes);
+  }
+  if (fd >= 0) {
+    ::close(fd);
+  }
+  *this = queues();
+}
+
+THRUM_OUT_OF_LINE int queues::enter(std::uint32_t to_submit, bool wait,
+                                    std::int64_t delay_ns) const noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  const std::int64_t time[2] = {delay_ns / second, delay_ns % second};
+  enter_argument argument{};
+  argument.time = wait && delay_ns >= 0 ? reinterpret_cast<std::uintptr_t>(time) : 0;
+  const int before = errno;  // goroutines come here, too
+  const long result = ::syscall(number_of_enter, fd, to_submit, wait ? 1U : 0U,
+                                enter_waits | enter_has_argument, &argument, sizeof(argument));
+  const int error = result < 0 ? -errno : 0;
+  errno = before;
+  return error;
+}
+
+}}}}  // namespace thrum::THRUM_ABI::netpoll::uring
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+THRUM_OUT_OF_LINE void io_uring_system::yield() noexcept { os::yield_thread(); }
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+#endif
+
+// ---- thrum/detail/netpoll/io_uring.hpp: bodies ----
+#if defined(THRUM_DETAIL_NETPOLL_IO_URING_HPP) && THRUM_OS_LINUX && THRUM_TEMPLATE_BODIES
+// ---- thrum/detail/netpoll/io_uring_queue.hpp ----
+//
+// How the io_uring poller hands requests to the kernel, and what it makes of those that have completed. For
+// io_uring.hpp alone, which has the essay.
+#ifndef THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
+#define THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
+
 // ---- thrum/detail/netpoll/io_uring.hpp ----
 //
 // Another poller of Linux: a ring of io_uring, chosen by options::poller in a program that includes
@@ -80789,162 +80235,10 @@ using io_uring = basic_io_uring<io_uring_system>;
 }}}  // namespace thrum::THRUM_ABI::netpoll
 
 #if THRUM_TEMPLATE_BODIES
-// ---- thrum/detail/netpoll/io_uring_queue.hpp ----
-//
-// How the io_uring poller hands requests to the kernel, and what it makes of those that have completed. For
-// io_uring.hpp alone, which has the essay.
-#ifndef THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
-#define THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
-
-#if THRUM_OS_LINUX
-
-#include <cerrno>
-#include <cstdint>
-
-#include <poll.h>
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& what,
-                                                      bool now) noexcept {
-  submitting_.lock();
-  while (waiting_locked() > queues_.submission_mask) {
-    const std::uint32_t all = waiting_locked();
-    submitting_.unlock();  // the kernel may take none before a thread has reaped
-    if (queues_.enter(all, false, 0) != 0) {
-      System::yield();
-    }
-    submitting_.lock();
-  }
-  const std::uint32_t end = put_locked(what);
-  now = now || sleeps_;
-  submitting_.unlock();
-  if (now) {
-    hand_over(end);
-  }
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noexcept {
-  for (;;) {
-    const std::uint32_t waiting = end - from_kernel(*queues_.submission_head);
-    if (static_cast<std::int32_t>(waiting) <= 0) {
-      return;
-    }
-    const int error = queues_.enter(waiting, false, 0);
-    if (error != 0) {
-      if (error != uring::no_memory_now) {
-        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
-      }
-      System::yield();
-    }
-  }
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::put_locked(
-    const uring::submission& what) noexcept {
-  // relaxed: only we write it, under the lock
-  const std::uint32_t tail = queues_.submission_tail->load(relaxed);
-  queues_.submissions[tail & queues_.submission_mask] = what;
-  to_kernel(*queues_.submission_tail, tail + 1);
-  return tail + 1;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::waiting_locked() const noexcept {
-  // relaxed: only we write it, under the lock
-  return queues_.submission_tail->load(relaxed) - from_kernel(*queues_.submission_head);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::begin_wait(bool sleeps) noexcept {
-  submitting_.lock();
-  const std::uint32_t waiting = waiting_locked();
-  sleeps_ = sleeps;
-  submitting_.unlock();
-  return waiting;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::end_wait() noexcept {
-  submitting_.lock();
-  sleeps_ = false;
-  submitting_.unlock();
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::watch_others() noexcept {
-  uring::submission request{};
-  request.opcode = uring::op_poll_add;
-  request.fd = others_.native_handle();
-  request.operation_flags = poll_mask(POLLIN);
-  request.user_data = others_tag;
-  submit(request, false);
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::reap(uring::completion* to,
-                                                             std::uint32_t most) noexcept {
-  // relaxed: only the thread that reaps writes it
-  std::uint32_t head = queues_.completion_head->load(relaxed);
-  const std::uint32_t there = from_kernel(*queues_.completion_tail) - head;
-  const std::uint32_t n = there < most ? there : most;
-  for (std::uint32_t i = 0; i != n; ++i, ++head) {
-    to[i] = queues_.completions[head & queues_.completion_mask];
-  }
-  to_kernel(*queues_.completion_head, head);
-  // What they complete was written before it was submitted. The kernel keeps that order; a race
-  // detector, which does not see the kernel, needs this.
-  submitting_.see();
-  return n;
-}
-
-template <class System>
-THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
-                                                    sink& to) noexcept {
-  if ((of.user_data & operation_bit) != 0) {
-    descriptors_.take();
-    auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
-    done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
-    return;
-  }
-  switch (of.user_data) {
-    case alarm_tag:
-      if (waits) {
-        woken_.exchange(false, seq_cst);  // [ur.wake =] seq_cst: sees what the waker did
-      }
-      return;
-    case others_tag:
-      others_.poll(0, to);
-      watch_others();
-      return;
-    case nobodys_tag: return;
-    default: break;
-  }
-  const events side = (of.user_data & writable_bit) != 0 ? writable : readable;
-  to.deliver(to, of.user_data & ~writable_bit, translate(of.result, side));
-}
-
-template <class System>
-THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t result,
-                                                                  events side) noexcept {
-  const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
-  if (result < 0) {
-    return answer | side;  // the waiter calls again, and learns more
-  }
-  return answer | side |
-         ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
-}
-
-}}}  // namespace thrum::THRUM_ABI::netpoll
-
-#endif  // THRUM_OS_LINUX
-#endif  // THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
 
 #include <cerrno>
 #include <cstddef>
+#include <new>
 
 #include <poll.h>
 
@@ -81107,17 +80401,8 @@ void basic_io_uring<System>::wake() noexcept {
 template class basic_io_uring<io_uring_system>;
 #endif
 
-}}}  // namespace thrum::THRUM_ABI::netpoll
-#endif
-
-#endif  // THRUM_OS_LINUX
-#endif
-
-#include <cstdint>
-#include <new>
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
+#if THRUM_BODIES
+/// A ring as linux_poller calls it.
 class ring_poller final : public other_poller {
  public:
   int open() noexcept override { return ring_.open(); }
@@ -81146,6 +80431,357 @@ class ring_poller final : public other_poller {
 };
 
 THRUM_OUT_OF_LINE other_poller* make_ring() noexcept { return new (std::nothrow) ring_poller; }
+#endif
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+#endif
+
+#endif  // THRUM_OS_LINUX
+#endif
+
+#if THRUM_OS_LINUX
+
+#include <cerrno>
+#include <cstdint>
+
+#include <poll.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::submit(const uring::submission& what,
+                                                      bool now) noexcept {
+  submitting_.lock();
+  while (waiting_locked() > queues_.submission_mask) {
+    const std::uint32_t all = waiting_locked();
+    submitting_.unlock();  // the kernel may take none before a thread has reaped
+    if (queues_.enter(all, false, 0) != 0) {
+      System::yield();
+    }
+    submitting_.lock();
+  }
+  const std::uint32_t end = put_locked(what);
+  now = now || sleeps_;
+  submitting_.unlock();
+  if (now) {
+    hand_over(end);
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::hand_over(std::uint32_t end) noexcept {
+  for (;;) {
+    const std::uint32_t waiting = end - from_kernel(*queues_.submission_head);
+    if (static_cast<std::int32_t>(waiting) <= 0) {
+      return;
+    }
+    const int error = queues_.enter(waiting, false, 0);
+    if (error != 0) {
+      if (error != uring::no_memory_now) {
+        return;  // there is much to be reaped: no thread sleeps, and the next poll hands it over
+      }
+      System::yield();
+    }
+  }
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::put_locked(
+    const uring::submission& what) noexcept {
+  // relaxed: only we write it, under the lock
+  const std::uint32_t tail = queues_.submission_tail->load(relaxed);
+  queues_.submissions[tail & queues_.submission_mask] = what;
+  to_kernel(*queues_.submission_tail, tail + 1);
+  return tail + 1;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::waiting_locked() const noexcept {
+  // relaxed: only we write it, under the lock
+  return queues_.submission_tail->load(relaxed) - from_kernel(*queues_.submission_head);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::begin_wait(bool sleeps) noexcept {
+  submitting_.lock();
+  const std::uint32_t waiting = waiting_locked();
+  sleeps_ = sleeps;
+  submitting_.unlock();
+  return waiting;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::end_wait() noexcept {
+  submitting_.lock();
+  sleeps_ = false;
+  submitting_.unlock();
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::watch_others() noexcept {
+  uring::submission request{};
+  request.opcode = uring::op_poll_add;
+  request.fd = others_.native_handle();
+  request.operation_flags = poll_mask(POLLIN);
+  request.user_data = others_tag;
+  submit(request, false);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::reap(uring::completion* to,
+                                                             std::uint32_t most) noexcept {
+  // relaxed: only the thread that reaps writes it
+  std::uint32_t head = queues_.completion_head->load(relaxed);
+  const std::uint32_t there = from_kernel(*queues_.completion_tail) - head;
+  const std::uint32_t n = there < most ? there : most;
+  for (std::uint32_t i = 0; i != n; ++i, ++head) {
+    to[i] = queues_.completions[head & queues_.completion_mask];
+  }
+  to_kernel(*queues_.completion_head, head);
+  // What they complete was written before it was submitted. The kernel keeps that order; a race
+  // detector, which does not see the kernel, needs this.
+  submitting_.see();
+  return n;
+}
+
+template <class System>
+THRUM_OUT_OF_LINE void basic_io_uring<System>::tell(const uring::completion& of, bool waits,
+                                                    sink& to) noexcept {
+  if ((of.user_data & operation_bit) != 0) {
+    descriptors_.take();
+    auto& done = *reinterpret_cast<operation*>(of.user_data & ~operation_bit);
+    done.finish(done, to, of.result == -ECANCELED ? os::interrupted : of.result);
+    return;
+  }
+  switch (of.user_data) {
+    case alarm_tag:
+      if (waits) {
+        woken_.exchange(false, seq_cst);  // [ur.wake =] seq_cst: sees what the waker did
+      }
+      return;
+    case others_tag:
+      others_.poll(0, to);
+      watch_others();
+      return;
+    case nobodys_tag: return;
+    default: break;
+  }
+  const events side = (of.user_data & writable_bit) != 0 ? writable : readable;
+  to.deliver(to, of.user_data & ~writable_bit, translate(of.result, side));
+}
+
+template <class System>
+THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t result,
+                                                                  events side) noexcept {
+  const std::uint32_t answer = side == readable ? asked_readable : asked_writable;
+  if (result < 0) {
+    return answer | side;  // the waiter calls again, and learns more
+  }
+  return answer | side |
+         ((result & (POLLRDHUP | POLLHUP | POLLERR)) != 0 ? std::uint32_t{unusual} : 0U);
+}
+
+}}}  // namespace thrum::THRUM_ABI::netpoll
+
+#endif  // THRUM_OS_LINUX
+#endif  // THRUM_DETAIL_NETPOLL_IO_URING_QUEUE_HPP
+
+#include <cerrno>
+#include <cstddef>
+#include <new>
+
+#include <poll.h>
+
+namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
+
+template <class System>
+void ring_lock<System>::lock() noexcept {
+  while (!try_lock()) {
+    System::yield();
+  }
+}
+
+template <class System>
+int basic_io_uring<System>::open() noexcept {
+  if (const int error = queues_.open(submissions_at_once, completions_at_once); error != 0) {
+    return error;
+  }
+  const int error = others_.open_descriptors();  // later there may be none
+  if (error != 0) {
+    queues_.close();
+  }
+  return error;
+}
+
+template <class System>
+void basic_io_uring<System>::close() noexcept {
+  queues_.close();
+  others_.close();
+  watches_others_.set(false);
+  descriptors_.set(0);
+}
+
+template <class System>
+THRUM_OUT_OF_LINE int basic_io_uring<System>::add(os::handle /*fd*/,
+                                                  std::uint64_t /*tag*/) noexcept {
+  descriptors_.add();
+  return 0;
+}
+
+template <class System>
+void basic_io_uring<System>::remove(os::handle /*fd*/, std::uint64_t tag,
+                                    std::uint32_t asked) noexcept {
+  // At once: a request keeps the file open, and its peer would not learn of the end.
+  for (const events side : {readable, writable}) {
+    if ((asked & side) != 0) {
+      uring::submission end{};
+      end.opcode = uring::op_async_cancel;
+      end.fd = -1;
+      end.address = data_of(tag, side);
+      end.user_data = nobodys_tag;
+      submit(end, true);
+    }
+  }
+  descriptors_.take();
+}
+
+template <class System>
+void basic_io_uring<System>::ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept {
+  uring::submission request{};
+  request.opcode = uring::op_poll_add;
+  request.fd = fd;
+  // Not POLLPRI: the ring reports what it was woken with, and sockets say that with all data.
+  request.operation_flags = poll_mask(side == readable ? POLLIN | POLLRDHUP : POLLOUT);
+  request.user_data = data_of(tag, side);
+  submit(request, now);
+}
+
+template <class System>
+void basic_io_uring<System>::start(operation& what) noexcept {
+  uring::submission request{};
+  request.opcode = what.kind == operation::receive ? uring::op_receive
+                   : what.kind == operation::read  ? uring::op_read
+                                                   : uring::op_write;
+  request.fd = what.fd;
+  // The receiver has called before: it has found nothing there, or taken all there was.
+  request.priority = what.kind == operation::receive && queues_.can_wait_first ? uring::wait_first
+                                                                               : std::uint16_t{0};
+  request.address = reinterpret_cast<std::uintptr_t>(what.data);
+  constexpr std::size_t most = 0x7ffff000;  // as of read(2)
+  request.length = static_cast<std::uint32_t>(what.size < most ? what.size : most);
+  request.offset = what.kind == operation::receive ? 0 : static_cast<std::uint64_t>(what.offset);
+  request.user_data = data_of(what);
+  descriptors_.add();
+  submit(request, false);
+}
+
+template <class System>
+void basic_io_uring<System>::cancel(operation& what) noexcept {
+  uring::submission end{};
+  end.opcode = uring::op_async_cancel;
+  end.fd = -1;
+  end.address = data_of(what);
+  end.user_data = nobodys_tag;
+  submit(end, true);
+}
+
+template <class System>
+int basic_io_uring<System>::arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept {
+  return others_.arm(fd, tag, what);
+}
+
+template <class System>
+int basic_io_uring<System>::arm_first(os::handle fd, std::uint64_t tag,
+                                      std::uint32_t what) noexcept {
+  const int error = others_.arm_first(fd, tag, what);
+  if (error == 0 && !watches_others_.swap(true)) {
+    watch_others();
+  }
+  return error;
+}
+
+template <class System>
+void basic_io_uring<System>::poll(std::int64_t delay_ns, sink& to) noexcept {
+  const bool waits = delay_ns != 0;
+  if (waits) {
+    reaping_.lock();
+    if (woken_.exchange(false, seq_cst)) {  // [ur.wake =] seq_cst: sees what the waker did
+      delay_ns = 0;
+    }
+  } else if (!reaping_.try_lock()) {
+    return;
+  }
+  uring::completion found[at_once];
+  std::uint32_t n = reap(found, at_once);
+  const bool sleeps = delay_ns != 0 && n == 0;
+  const std::uint32_t to_submit = begin_wait(sleeps);
+  const bool more = (from_kernel(*queues_.submission_flags) & queues::flags_of_more) != 0;
+  if (sleeps || to_submit != 0 || more) {
+    queues_.enter(to_submit, sleeps, delay_ns);
+    if (sleeps) {
+      end_wait();
+    }
+    n += reap(found + n, at_once - n);
+  }
+  reaping_.unlock();
+  for (std::uint32_t i = 0; i != n && to.announce != nullptr; ++i) {
+    if ((found[i].user_data & operation_bit) == 0) {
+      to.announce(found[i].user_data & ~writable_bit);
+    }
+  }
+  for (std::uint32_t i = 0; i != n; ++i) {
+    tell(found[i], waits, to);
+  }
+}
+
+template <class System>
+void basic_io_uring<System>::wake() noexcept {
+  if (woken_.exchange(true,
+                      seq_cst)) {  // [ur.wake =] seq_cst: before the look of a poll that waits
+    return;
+  }
+  uring::submission nothing{};
+  nothing.opcode = uring::op_nop;
+  nothing.fd = -1;
+  nothing.user_data = alarm_tag;
+  submit(nothing, true);
+}
+
+#if THRUM_SEPARATE && THRUM_BODIES
+template class basic_io_uring<io_uring_system>;
+#endif
+
+#if THRUM_BODIES
+/// A ring as linux_poller calls it.
+class ring_poller final : public other_poller {
+ public:
+  int open() noexcept override { return ring_.open(); }
+  void close() noexcept override { ring_.close(); }
+  int add(os::handle fd, std::uint64_t tag) noexcept override { return ring_.add(fd, tag); }
+  void remove(os::handle fd, std::uint64_t tag, std::uint32_t asked) noexcept override {
+    ring_.remove(fd, tag, asked);
+  }
+  void ask(os::handle fd, std::uint64_t tag, events side, bool now) noexcept override {
+    ring_.ask(fd, tag, side, now);
+  }
+  void start(operation& what) noexcept override { ring_.start(what); }
+  void cancel(operation& what) noexcept override { ring_.cancel(what); }
+  int arm_first(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept override {
+    return ring_.arm_first(fd, tag, what);
+  }
+  int arm(os::handle fd, std::uint64_t tag, std::uint32_t what) noexcept override {
+    return ring_.arm(fd, tag, what);
+  }
+  void poll(std::int64_t delay_ns, sink& to) noexcept override { ring_.poll(delay_ns, to); }
+  void wake() noexcept override { ring_.wake(); }
+  std::uint32_t descriptors() const noexcept override { return ring_.descriptors(); }
+
+ private:
+  io_uring ring_;
+};
+
+THRUM_OUT_OF_LINE other_poller* make_ring() noexcept { return new (std::nothrow) ring_poller; }
+#endif
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
@@ -81198,18 +80834,36 @@ THRUM_OUT_OF_LINE other_poller* make_ring() noexcept { return new (std::nothrow)
 #ifndef THRUM_TESTING_FAKE_NET_HPP
 #define THRUM_TESTING_FAKE_NET_HPP
 
-// ---- thrum/detail/testing/fake_link.hpp ----
+// ---- thrum/detail/testing/fake_world.hpp ----
 //
-// How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
-#ifndef THRUM_DETAIL_TESTING_FAKE_LINK_HPP
-#define THRUM_DETAIL_TESTING_FAKE_LINK_HPP
+// What a fake_net is made of: hosts, the links between them, and the listeners.
+//
+// No goroutine moves packets. The sender decides at once, by the link and by chance, when a packet
+// arrives. The receiver finds that moment with the packet and waits for it. So time passes only while
+// a goroutine waits, and if none waits, nothing is left to do.
+//
+// All state is under one lock, which no goroutine holds while it waits for time.
+#ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
+#define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 namespace thrum { inline namespace THRUM_ABI { namespace testing {
+
+// How a fake_net carries what is sent over it, and what it says of that. See fake_net.hpp.
 
 /// How packets travel from one host to another. Shares are from 0 to 1.
 struct fake_link {
@@ -81243,7 +80897,241 @@ struct fake_net_stats {
 
 }}}  // namespace thrum::THRUM_ABI::testing
 
-#endif
+namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
+
+using host_number = std::uint32_t;
+
+/// Where Unix sockets live: links say nothing of it.
+inline constexpr host_number unix_host = UINT32_MAX;
+
+inline time_point fake_now() noexcept {
+  return time_point(std::chrono::nanoseconds(sched::traits::now()));
+}
+
+/// Not later than time_point::max().
+inline time_point later_by(time_point moment, std::chrono::nanoseconds time) noexcept {
+  return time >= time_point::max() - moment ? time_point::max() : moment + time;
+}
+
+/// Waits for a notification until that moment. False: the stop of the caller's call has come.
+inline bool fake_wait(condition_variable& changed, std::unique_lock<mutex>& lock,
+                      time_point until) {
+  const sched::io_deadline deadline(time_detail::deadline_at(until));
+  bool has_waited = false;
+  changed.wait(lock, deadline, [&] { return std::exchange(has_waited, true); });
+  return !deadline.is_stopped();
+}
+
+struct fake_host {
+  std::string name;
+  net::endpoint v4;  // with port 0; none: it has none
+  net::endpoint v6;
+  std::uint16_t next_port = first_port;
+
+  static constexpr std::uint16_t first_port = 49152;
+};
+
+/// The link from one host to another, in this direction.
+struct fake_path {
+  testing::fake_link how;
+  time_point free_at{};  // when the last packet has left
+  bool is_cut = false;
+};
+
+class fake_connection;
+class fake_listener;
+class fake_datagrams;
+
+/// A datagram that has not arrived.
+struct fake_packet {
+  host_number from_host;
+  host_number to_host;
+  net::endpoint from;
+  net::endpoint to;
+  std::vector<std::byte> bytes;
+};
+
+class fake_world final : public net_detail::network,
+                         public std::enable_shared_from_this<fake_world> {
+ public:
+  fake_world(const testing::fake_net_options& options, std::uint64_t seed)
+      : how(options), random_(seed) {
+    fake_host own;
+    own.name = "localhost";
+    own.v4 = *net::endpoint::parse("192.0.2.1", 0);
+    own.v6 = *net::endpoint::parse("2001:db8::1", 0);
+    hosts.push_back(own);
+  }
+  ~fake_world() = default;
+
+  base::owner<net_detail::other_dial> dial(const net::endpoint& where,
+                                           const net::endpoint& local) override;
+  base::owner<net_detail::other_listener> listen(const net::endpoint& where, int backlog,
+                                                 os::io_result& result) override;
+  base::owner<net_detail::other_datagrams> datagrams(const net::endpoint& where, bool connected,
+                                                     os::io_result& result) override;
+  std::vector<net::endpoint> look_up(std::string_view host, std::optional<std::uint16_t> port,
+                                     std::string_view service, std::error_code& error) override;
+  /// The host that the caller is on.
+  host_number& here() { return *place_; }
+
+  // ---- the rest with the lock held ----
+
+  /// The host of that name or address.
+  std::optional<host_number> find_host(std::string_view name) {
+    for (host_number i = 0; i != hosts.size(); ++i) {
+      if (hosts[i].name == name) {
+        return i;
+      }
+    }
+    const std::optional<net::endpoint> address = net::endpoint::parse(name, 0);
+    return address ? std::optional(host_of(*address)) : std::nullopt;
+  }
+
+  /// The host on which a socket with that address lives; made, if there is none.
+  host_number host_of(const net::endpoint& where) {
+    if (where.family() == net::address_family::local) {
+      return unix_host;
+    }
+    if (where.family() == net::address_family::none || where.is_any() || where.is_loopback()) {
+      return *place_;
+    }
+    const net::endpoint plain = where.unmapped().with_port(0);
+    for (host_number i = 0; i != hosts.size(); ++i) {
+      if (plain == hosts[i].v4 || plain == hosts[i].v6) {
+        return i;
+      }
+    }
+    fake_host fresh;
+    fresh.name = plain.address();
+    (plain.family() == net::address_family::v4 ? fresh.v4 : fresh.v6) = plain;
+    hosts.push_back(fresh);
+    return static_cast<host_number>(hosts.size() - 1);
+  }
+
+  /// The address that a host has for its peer `to`, without port.
+  net::endpoint address_for(host_number host, const net::endpoint& to) {
+    if (host == unix_host || to.is_loopback()) {
+      return host == unix_host ? net::endpoint() : to.with_port(0);
+    }
+    const bool wants_v4 = to.unmapped().family() == net::address_family::v4;
+    net::endpoint& own = wants_v4 ? hosts[host].v4 : hosts[host].v6;
+    if (own.family() == net::address_family::none) {  // of a family that it was not given
+      own = wants_v4 ? net::endpoint::v4(0xC612'0000 + host, 0)  // 198.18.0.0/15 is for such use
+                     : *net::endpoint::parse("2001:db8:1::" + std::to_string(host), 0);
+    }
+    return own;
+  }
+
+  /// A port of the host that no socket and no listener has.
+  std::uint16_t free_port(host_number host);
+
+  fake_path& path(host_number from, host_number to) {
+    const auto [at, is_new] = paths.try_emplace({from, to});
+    if (is_new && from != unix_host) {
+      at->second.how = how.link;
+    }
+    return at->second;
+  }
+
+  bool chance(double share) noexcept {
+    return share > 0 && static_cast<double>(random_.next()) < share * 0x1p32;
+  }
+
+  std::chrono::nanoseconds below(std::chrono::nanoseconds most) noexcept {
+    const double share = static_cast<double>(random_.next()) * 0x1p-32;
+    return std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(most.count()) * share));
+  }
+
+  /// When a packet of so many bytes arrives that leaves now; none: it does not.
+  std::optional<time_point> send(fake_path& on, std::size_t bytes) noexcept {
+    ++stats.packets;
+    stats.bytes += bytes;
+    time_point leaves = std::max(fake_now(), on.free_at);
+    if (on.how.bandwidth != 0) {
+      const double seconds = static_cast<double>(bytes) / static_cast<double>(on.how.bandwidth);
+      leaves += std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+      on.free_at = leaves;
+    }
+    if (on.is_cut || chance(on.how.loss)) {
+      ++stats.lost;
+      return std::nullopt;
+    }
+    return leaves + on.how.latency + below(on.how.jitter);
+  }
+
+  /// When a segment of a stream arrives, which is sent again until it does; none: the link is cut.
+  std::optional<time_point> send_reliably(host_number from, host_number to, std::size_t bytes) {
+    fake_path& on = path(from, to);
+    std::chrono::nanoseconds again =
+        std::chrono::milliseconds(200) + on.how.latency + path(to, from).how.latency;
+    std::chrono::nanoseconds late{0};
+    std::optional<time_point> arrives;
+    while (!(arrives = send(on, bytes))) {
+      if (on.is_cut || on.how.loss >= 1) {
+        return std::nullopt;
+      }
+      late += again;
+      again = std::min<std::chrono::nanoseconds>(2 * again, std::chrono::minutes(2));
+    }
+    return *arrives + late;
+  }
+
+  void set_cut(host_number from, host_number to, bool on);
+
+  /// Gives the datagrams that have arrived to the sockets that are there now.
+  void deliver();
+  time_point next_arrival() const noexcept {
+    return under_way.empty() ? time_point::max() : under_way.begin()->first;
+  }
+  void notify_datagrams() noexcept;
+
+  mutex lock;
+  const testing::fake_net_options how;
+  testing::fake_net_stats stats;
+  std::deque<fake_host> hosts;
+  std::map<std::pair<host_number, host_number>, fake_path> paths;
+  std::vector<fake_connection*> connections;
+  std::vector<fake_listener*> listeners;
+  std::vector<fake_datagrams*> sockets;
+  std::multimap<time_point, fake_packet> under_way;  // by the moment of their arrival
+
+ private:
+  base::random random_;
+  goroutine_local<host_number> place_{0};
+};
+
+/// Whether what is meant for `target`, from host `from`, comes to a socket on `host` that was bound to
+/// `bound`.
+inline bool reaches(fake_world& world, host_number from, const net::endpoint& target,
+                    host_number host, const net::endpoint& bound) {
+  if (target.family() == net::address_family::local) {
+    return target == bound;
+  }
+  const host_number there = target.is_loopback() || target.is_any() ? from : world.host_of(target);
+  if (there != host || target.port() != bound.port()) {
+    return false;
+  }
+  if (bound.is_any()) {
+    return bound.family() == net::address_family::v6 ||
+           target.unmapped().family() == net::address_family::v4;
+  }
+  return target.is_any() || bound.unmapped() == target.unmapped();
+}
+
+/// Whether two sockets cannot be bound so on one host.
+inline bool collide(const net::endpoint& one, const net::endpoint& other) {
+  if (one.family() == net::address_family::local) {
+    return one == other;
+  }
+  return one.port() == other.port() &&
+         (one.is_any() || other.is_any() || one.unmapped() == other.unmapped());
+}
+
+}}}  // namespace thrum::THRUM_ABI::testing_detail
+
+#endif  // THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
 
 #include <cstdint>
 #include <memory>
@@ -81349,269 +81237,6 @@ class fake_net {
 #ifndef THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 #define THRUM_DETAIL_TESTING_FAKE_DATAGRAMS_HPP
 
-// ---- thrum/detail/testing/fake_world.hpp ----
-//
-// What a fake_net is made of: hosts, the links between them, and the listeners.
-//
-// No goroutine moves packets. The sender decides at once, by the link and by chance, when a packet
-// arrives. The receiver finds that moment with the packet and waits for it. So time passes only while
-// a goroutine waits, and if none waits, nothing is left to do.
-//
-// All state is under one lock, which no goroutine holds while it waits for time.
-#ifndef THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
-#define THRUM_DETAIL_TESTING_FAKE_WORLD_HPP
-
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
-#include <vector>
-
-namespace thrum { inline namespace THRUM_ABI { namespace testing_detail {
-
-using host_number = std::uint32_t;
-
-/// Where Unix sockets live: links say nothing of it.
-inline constexpr host_number unix_host = UINT32_MAX;
-
-inline time_point fake_now() noexcept {
-  return time_point(std::chrono::nanoseconds(sched::traits::now()));
-}
-
-/// Not later than time_point::max().
-inline time_point later_by(time_point moment, std::chrono::nanoseconds time) noexcept {
-  return time >= time_point::max() - moment ? time_point::max() : moment + time;
-}
-
-/// Waits for a notification until that moment. False: the stop of the caller's call has come.
-inline bool fake_wait(condition_variable& changed, std::unique_lock<mutex>& lock,
-                      time_point until) {
-  const sched::io_deadline deadline(time_detail::deadline_at(until));
-  bool has_waited = false;
-  changed.wait(lock, deadline, [&] { return std::exchange(has_waited, true); });
-  return !deadline.is_stopped();
-}
-
-struct fake_host {
-  std::string name;
-  net::endpoint v4;  // with port 0; none: it has none
-  net::endpoint v6;
-  std::uint16_t next_port = first_port;
-
-  static constexpr std::uint16_t first_port = 49152;
-};
-
-/// The link from one host to another, in this direction.
-struct fake_path {
-  testing::fake_link how;
-  time_point free_at{};  // when the last packet has left
-  bool is_cut = false;
-};
-
-class fake_connection;
-class fake_listener;
-class fake_datagrams;
-
-/// A datagram that has not arrived.
-struct fake_packet {
-  host_number from_host;
-  host_number to_host;
-  net::endpoint from;
-  net::endpoint to;
-  std::vector<std::byte> bytes;
-};
-
-class fake_world final : public net_detail::network,
-                         public std::enable_shared_from_this<fake_world> {
- public:
-  fake_world(const testing::fake_net_options& options, std::uint64_t seed)
-      : how(options), random_(seed) {
-    fake_host own;
-    own.name = "localhost";
-    own.v4 = *net::endpoint::parse("192.0.2.1", 0);
-    own.v6 = *net::endpoint::parse("2001:db8::1", 0);
-    hosts.push_back(own);
-  }
-  ~fake_world() = default;
-
-  base::owner<net_detail::other_dial> dial(const net::endpoint& where,
-                                           const net::endpoint& local) override;
-  base::owner<net_detail::other_listener> listen(const net::endpoint& where, int backlog,
-                                                 os::io_result& result) override;
-  base::owner<net_detail::other_datagrams> datagrams(const net::endpoint& where, bool connected,
-                                                     os::io_result& result) override;
-  std::vector<net::endpoint> look_up(std::string_view host, std::optional<std::uint16_t> port,
-                                     std::string_view service, std::error_code& error) override;
-  /// The host that the caller is on.
-  host_number& here() { return *place_; }
-
-  // ---- the rest with the lock held ----
-
-  /// The host of that name or address.
-  std::optional<host_number> find_host(std::string_view name) {
-    for (host_number i = 0; i != hosts.size(); ++i) {
-      if (hosts[i].name == name) {
-        return i;
-      }
-    }
-    const std::optional<net::endpoint> address = net::endpoint::parse(name, 0);
-    return address ? std::optional(host_of(*address)) : std::nullopt;
-  }
-
-  /// The host on which a socket with that address lives; made, if there is none.
-  host_number host_of(const net::endpoint& where) {
-    if (where.family() == net::address_family::local) {
-      return unix_host;
-    }
-    if (where.family() == net::address_family::none || where.is_any() || where.is_loopback()) {
-      return *place_;
-    }
-    const net::endpoint plain = where.unmapped().with_port(0);
-    for (host_number i = 0; i != hosts.size(); ++i) {
-      if (plain == hosts[i].v4 || plain == hosts[i].v6) {
-        return i;
-      }
-    }
-    fake_host fresh;
-    fresh.name = plain.address();
-    (plain.family() == net::address_family::v4 ? fresh.v4 : fresh.v6) = plain;
-    hosts.push_back(fresh);
-    return static_cast<host_number>(hosts.size() - 1);
-  }
-
-  /// The address that a host has for its peer `to`, without port.
-  net::endpoint address_for(host_number host, const net::endpoint& to) {
-    if (host == unix_host || to.is_loopback()) {
-      return host == unix_host ? net::endpoint() : to.with_port(0);
-    }
-    const bool wants_v4 = to.unmapped().family() == net::address_family::v4;
-    net::endpoint& own = wants_v4 ? hosts[host].v4 : hosts[host].v6;
-    if (own.family() == net::address_family::none) {  // of a family that it was not given
-      own = wants_v4 ? net::endpoint::v4(0xC612'0000 + host, 0)  // 198.18.0.0/15 is for such use
-                     : *net::endpoint::parse("2001:db8:1::" + std::to_string(host), 0);
-    }
-    return own;
-  }
-
-  /// A port of the host that no socket and no listener has.
-  std::uint16_t free_port(host_number host);
-
-  fake_path& path(host_number from, host_number to) {
-    const auto [at, is_new] = paths.try_emplace({from, to});
-    if (is_new && from != unix_host) {
-      at->second.how = how.link;
-    }
-    return at->second;
-  }
-
-  bool chance(double share) noexcept {
-    return share > 0 && static_cast<double>(random_.next()) < share * 0x1p32;
-  }
-
-  std::chrono::nanoseconds below(std::chrono::nanoseconds most) noexcept {
-    const double share = static_cast<double>(random_.next()) * 0x1p-32;
-    return std::chrono::nanoseconds(
-        static_cast<std::int64_t>(static_cast<double>(most.count()) * share));
-  }
-
-  /// When a packet of so many bytes arrives that leaves now; none: it does not.
-  std::optional<time_point> send(fake_path& on, std::size_t bytes) noexcept {
-    ++stats.packets;
-    stats.bytes += bytes;
-    time_point leaves = std::max(fake_now(), on.free_at);
-    if (on.how.bandwidth != 0) {
-      const double seconds = static_cast<double>(bytes) / static_cast<double>(on.how.bandwidth);
-      leaves += std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
-      on.free_at = leaves;
-    }
-    if (on.is_cut || chance(on.how.loss)) {
-      ++stats.lost;
-      return std::nullopt;
-    }
-    return leaves + on.how.latency + below(on.how.jitter);
-  }
-
-  /// When a segment of a stream arrives, which is sent again until it does; none: the link is cut.
-  std::optional<time_point> send_reliably(host_number from, host_number to, std::size_t bytes) {
-    fake_path& on = path(from, to);
-    std::chrono::nanoseconds again =
-        std::chrono::milliseconds(200) + on.how.latency + path(to, from).how.latency;
-    std::chrono::nanoseconds late{0};
-    std::optional<time_point> arrives;
-    while (!(arrives = send(on, bytes))) {
-      if (on.is_cut || on.how.loss >= 1) {
-        return std::nullopt;
-      }
-      late += again;
-      again = std::min<std::chrono::nanoseconds>(2 * again, std::chrono::minutes(2));
-    }
-    return *arrives + late;
-  }
-
-  void set_cut(host_number from, host_number to, bool on);
-
-  /// Gives the datagrams that have arrived to the sockets that are there now.
-  void deliver();
-  time_point next_arrival() const noexcept {
-    return under_way.empty() ? time_point::max() : under_way.begin()->first;
-  }
-  void notify_datagrams() noexcept;
-
-  mutex lock;
-  const testing::fake_net_options how;
-  testing::fake_net_stats stats;
-  std::deque<fake_host> hosts;
-  std::map<std::pair<host_number, host_number>, fake_path> paths;
-  std::vector<fake_connection*> connections;
-  std::vector<fake_listener*> listeners;
-  std::vector<fake_datagrams*> sockets;
-  std::multimap<time_point, fake_packet> under_way;  // by the moment of their arrival
-
- private:
-  base::random random_;
-  goroutine_local<host_number> place_{0};
-};
-
-/// Whether what is meant for `target`, from host `from`, comes to a socket on `host` that was bound to
-/// `bound`.
-inline bool reaches(fake_world& world, host_number from, const net::endpoint& target,
-                    host_number host, const net::endpoint& bound) {
-  if (target.family() == net::address_family::local) {
-    return target == bound;
-  }
-  const host_number there = target.is_loopback() || target.is_any() ? from : world.host_of(target);
-  if (there != host || target.port() != bound.port()) {
-    return false;
-  }
-  if (bound.is_any()) {
-    return bound.family() == net::address_family::v6 ||
-           target.unmapped().family() == net::address_family::v4;
-  }
-  return target.is_any() || bound.unmapped() == target.unmapped();
-}
-
-/// Whether two sockets cannot be bound so on one host.
-inline bool collide(const net::endpoint& one, const net::endpoint& other) {
-  if (one.family() == net::address_family::local) {
-    return one == other;
-  }
-  return one.port() == other.port() &&
-         (one.is_any() || other.is_any() || one.unmapped() == other.unmapped());
-}
-
-}}}  // namespace thrum::THRUM_ABI::testing_detail
-
-#endif
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -82679,22 +82304,6 @@ THRUM_OUT_OF_LINE fake_net_stats fake_net::stats() const {
 
 #endif
 
-// ---- thrum/detail/netpoll/ring_poller.hpp ----
-//
-// ring_poller: a ring of io_uring as linux_poller calls it.
-#ifndef THRUM_DETAIL_NETPOLL_RING_POLLER_HPP
-#define THRUM_DETAIL_NETPOLL_RING_POLLER_HPP
-
-#if THRUM_OS_LINUX
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
-/// Makes a ring, which is not open. Null without memory.
-other_poller* make_ring() noexcept;
-
-}}}  // namespace thrum::THRUM_ABI::netpoll
-
-#if THRUM_BODIES
 // ---- thrum/detail/netpoll/io_uring.hpp ----
 //
 // Another poller of Linux: a ring of io_uring, chosen by options::poller in a program that includes
@@ -83307,6 +82916,7 @@ THRUM_OUT_OF_LINE std::uint32_t basic_io_uring<System>::translate(std::int32_t r
 
 #include <cerrno>
 #include <cstddef>
+#include <new>
 
 #include <poll.h>
 
@@ -83469,17 +83079,8 @@ void basic_io_uring<System>::wake() noexcept {
 template class basic_io_uring<io_uring_system>;
 #endif
 
-}}}  // namespace thrum::THRUM_ABI::netpoll
-#endif
-
-#endif  // THRUM_OS_LINUX
-#endif
-
-#include <cstdint>
-#include <new>
-
-namespace thrum { inline namespace THRUM_ABI { namespace netpoll {
-
+#if THRUM_BODIES
+/// A ring as linux_poller calls it.
 class ring_poller final : public other_poller {
  public:
   int open() noexcept override { return ring_.open(); }
@@ -83508,6 +83109,7 @@ class ring_poller final : public other_poller {
 };
 
 THRUM_OUT_OF_LINE other_poller* make_ring() noexcept { return new (std::nothrow) ring_poller; }
+#endif
 
 }}}  // namespace thrum::THRUM_ABI::netpoll
 #endif
