@@ -172,7 +172,7 @@ def main():
     public = [header for umbrella in ("thrum.hpp", "thrum/implementation.hpp")
               for header in re.findall(r"#include <thrum/(\S+)>", (INCLUDE / umbrella).read_text())]
     public = [header for header in public if not header.startswith("detail/")]
-    public += ["coroutine.hpp", "debug/profile.hpp", "debug/serve.hpp", "io_uring.hpp"]  # in neither
+    public += ["coroutine.hpp", "debug/profile.hpp", "debug/serve.hpp", "debug/tracy.hpp", "io_uring.hpp"]  # in neither
     missing = sorted(set(public) ^ set(USES))
     for header in missing:
         print(f"FAIL  {header}: either thrum.hpp and implementation.hpp lack it or this file does")
