@@ -82,7 +82,7 @@ struct options {
   /// A goroutine that has waited or yielded continues on another thread, each time. So each run shows what
   /// the program keeps across a wait though it belongs to a thread: the address of a thread_local, a lock.
   /// A goroutine in a thread_lock stays on its thread, and so does one that a host runs. Such a switch
-  /// takes some 10 us. One processor gets a second thread.
+  /// takes some 10 us. One processor gets a second thread. A memory hook must not wait for a goroutine then.
   bool migrate = false;
   /// run(): the main goroutine, and what is started on_host, run on the thread that calls run(), as
   /// windows and graphics want it; that thread runs no others.
