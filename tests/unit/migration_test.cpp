@@ -35,55 +35,64 @@ bool address_stays(Wait wait) {
   return cached == address_in_this_thread();
 }
 
-/// Waits of each kind that ended on the thread where they had begun.
-int count_waits_without_migration(thrum::options options, int rounds) {
+/// A runtime in which only waits switch: a goroutine that is preempted before a wait may be back on its thread behind it.
+thrum::options migrating(unsigned procs) {
+  thrum::options options;
+  options.procs = procs;
+  options.preempt = thrum::preemption::none;
   options.migrate = true;
-  return thrum::run(options, [rounds] {
-    int stayed = 0;
-    thrum::chan<int> there(0);
-    thrum::chan<int> back(0);
-    auto partner = thrum::spawn([there, back] {
-      for (const int i : there) {
-        back.send(i);
-      }
-    });
-    for (int i = 0; i != rounds; ++i) {
-      stayed += address_stays([] { thrum::this_goroutine::yield(); });
-      stayed += address_stays([] { thrum::sleep_for(std::chrono::microseconds(1)); });
-      stayed += address_stays([&] {
-        there.send(i);
-        back.recv();
-      });
-      thrum::latch begun(1);
-      auto child = thrum::spawn([&begun] { begun.wait(); });
-      stayed += address_stays([&] {
-        begun.count_down();
-        child.join();
-      });
+  return options;
+}
+
+/// Of so many yields and as many sleeps, those that ended on the thread where they had begun.
+int count_stays(int rounds) {
+  int stayed = 0;
+  for (int i = 0; i != rounds; ++i) {
+    stayed += address_stays([] { thrum::this_goroutine::yield(); });
+    stayed += address_stays([] { thrum::sleep_for(std::chrono::microseconds(1)); });
+  }
+  return stayed;
+}
+
+/// Of waits for another goroutine, where one processor makes each of them wait once.
+int count_stays_beside_another(int rounds) {
+  int stayed = 0;
+  thrum::chan<int> there(0);
+  thrum::chan<int> back(0);
+  auto partner = thrum::spawn([there, back] {
+    for (const int i : there) {
+      back.send(i);
     }
-    there.close();
-    partner.join();
-    return stayed;
   });
+  thrum::this_goroutine::yield();  // the partner waits
+  for (int i = 0; i != rounds; ++i) {
+    stayed += address_stays([&] {
+      there.send(i);
+      back.recv();
+    });
+    auto child = thrum::spawn([] {});
+    stayed += address_stays([&] { child.join(); });
+  }
+  there.close();
+  partner.join();
+  return stayed;
 }
 
 }  // namespace
 
 TEST_CASE("with options::migrate each wait ends on another thread, with any number of processors") {
-  constexpr int rounds = 50;
   for (const unsigned procs : {1U, 2U, 4U}) {
-    thrum::options options;
-    options.procs = procs;
     INFO("processors " << procs);
-    CHECK(count_waits_without_migration(options, rounds) == 0);
+    CHECK(thrum::run(migrating(procs), [] { return count_stays(50); }) == 0);
   }
+  CHECK(thrum::run(migrating(1), [] { return count_stays_beside_another(50); }) == 0);
 }
 
 TEST_CASE("with options::migrate and one thread goroutines wait as they do without") {
-  thrum::options options;
-  options.procs = 1;
+  thrum::options options = migrating(1);
   options.max_threads = 1;
-  CHECK(count_waits_without_migration(options, 50) == 4 * 50);
+  CHECK(thrum::run(options, [] { return count_stays(50) + count_stays_beside_another(50); }) ==
+        4 * 50);
 }
 
 TEST_CASE("with options::migrate a goroutine in a thread_lock stays on its thread") {
@@ -100,19 +109,9 @@ TEST_CASE("with options::migrate a goroutine in a thread_lock stays on its threa
 }
 
 TEST_CASE("with options::migrate background goroutines migrate, too") {
-  thrum::options options;
-  options.procs = 2;
-  options.migrate = true;
-  const int stayed = thrum::run(options, [] {
-    auto other = thrum::spawn({.priority = thrum::priority::background}, [] {
-      int n = 0;
-      for (int i = 0; i != 50; ++i) {
-        n += address_stays([] { thrum::this_goroutine::yield(); });
-        n += address_stays([] { thrum::sleep_for(std::chrono::microseconds(1)); });
-      }
-      return n;
-    });
-    return other.join();
+  const int stayed = thrum::run(migrating(2), [] {
+    return thrum::spawn({.priority = thrum::priority::background}, [] { return count_stays(50); })
+        .join();
   });
   CHECK(stayed == 0);
 }
