@@ -195,7 +195,7 @@ IN_RUNTIME("a mutex is unlocked on another thread than it was locked on") {
 IN_RUNTIME("locals, floating point and strings survive migrations in a deep stack") {
   const support::crowd crowd;
   struct descend {
-    double operator()(int depth, double x, std::string text) const {
+    double operator()(int depth, double x, const std::string& text) const {
       if (depth % 8 == 0) {
         support::migrate();
       }
