@@ -39517,7 +39517,6 @@ class ticker {
 #ifndef THRUM_CARRIED_VALUE_HPP
 #define THRUM_CARRIED_VALUE_HPP
 
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {

@@ -11,7 +11,6 @@
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/sched/core/g.hpp>
 
-#include <type_traits>
 #include <utility>
 
 namespace thrum { inline namespace THRUM_ABI {

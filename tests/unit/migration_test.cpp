@@ -44,7 +44,7 @@ thrum::options migrating(unsigned procs) {
   return options;
 }
 
-/// Of so many yields and as many sleeps, those that ended on the thread where they had begun.
+/// Yields and sleeps so many times each. Returns how many of these waits ended on the thread where they had begun.
 int count_stays(int rounds) {
   int stayed = 0;
   for (int i = 0; i != rounds; ++i) {
@@ -54,7 +54,7 @@ int count_stays(int rounds) {
   return stayed;
 }
 
-/// Of waits for another goroutine, where one processor makes each of them wait once.
+/// Does likewise by waiting for another goroutine. With one processor each of these calls waits once.
 int count_stays_beside_another(int rounds) {
   int stayed = 0;
   thrum::chan<int> there(0);

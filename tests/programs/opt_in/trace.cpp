@@ -419,6 +419,8 @@ int is_late() {
 int waits_in_background() {
   thrum::options options = thrum::options::from_environment();
   options.procs = 1;
+  // Both wait for as long as the main goroutine computes.
+  options.preempt = thrum::preemption::none;
   thrum::goroutine_id normal = 0;
   thrum::goroutine_id background = 0;
   thrum::run(options, [&] {
