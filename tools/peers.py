@@ -9,8 +9,9 @@
 Builds the programs of bench/peers with what is there; a peer that is missing is left out, with a line
 that says what to install. Each round runs each row on one and on two processors, the peers in turns and
 beginning with another one each time, every run a process of its own. Prints a table of medians; --write
-makes docs/performance.md and its drawings of all rows and peers. --quick is one round of few rows, in
-two minutes. A run that takes longer than --limit seconds is cut off, and that is its result.
+makes the page of this kind of machine in docs/performance/, and its drawings, of all rows and peers.
+--quick is one round of few rows, in two minutes. A run that takes longer than --limit seconds is cut off,
+and that is its result.
 """
 import argparse
 import dataclasses
@@ -255,7 +256,7 @@ def main():
     parser.add_argument("--peers", type=names, default=list(PEERS))
     parser.add_argument("--seconds", type=float, default=0.2, help="shortest time of a run; default: 0.2")
     parser.add_argument("--limit", type=float, default=20, help="seconds; default: 20")
-    parser.add_argument("--write", action="store_true", help="docs/performance.md and docs/performance/*.svg")
+    parser.add_argument("--write", action="store_true", help="the machine's page in docs/performance/")
     parser.add_argument("--from", dest="saved", type=pathlib.Path, help="print or write what was measured")
     options = parser.parse_args()
     for given, known, kind in ((options.rows, ROWS, "row"), (options.peers, PEERS, "peer")):
@@ -279,7 +280,8 @@ def main():
     print(peers_report.text(measured, titles))
     if options.write:
         missing = {peer.title: peer.install for name, peer in PEERS.items() if name not in titles}
-        for path, content in peers_report.files(measured, titles, missing).items():
+        pages = {page.stem: page.read_text() for page in (ROOT / "docs/performance").glob("*.md")}
+        for path, content in peers_report.files(measured, titles, missing, pages).items():
             (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
             (ROOT / path).write_text(content)
             print(f"peers: wrote {path}", file=sys.stderr)

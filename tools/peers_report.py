@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The thrum authors
 # SPDX-License-Identifier: MIT
-"""What tools/peers.py measured, as text, as Markdown and as drawings. Where thrum is slower comes first."""
+"""What tools/peers.py measured, as text, as Markdown and as drawings: a page for each kind of machine, and one that lists them."""
 import html
 import math
+import re
 import statistics
 
 # Each row: its title, and the work of one operation.
@@ -24,11 +25,18 @@ ROWS = {
                         "two producers with a channel of 128 each, one consumer that selects; per item"),
     "mutex_one": ("mutex, uncontended", "a lock and an unlock"),
     "mutex_100": ("mutex, 100 contenders", "100 goroutines lock, add one and unlock; per addition"),
+    "shared_mutex_100": ("shared_mutex, 100 contenders",
+                         "100 goroutines lock, each hundredth time to add one and else to read; per locking"),
+    "semaphore_100": ("semaphore, 100 for 4", "100 goroutines take one of 4, yield, and give it back; per taking"),
     "tree": ("tree of spawns", "a binary tree of depth 16: each node is a goroutine that waits for two; per node"),
     "skynet": ("skynet", "a million leaves under nodes of ten children, sums over unbuffered channels; per actor"),
     "fan_in_64": ("fan-in of 64", "64 producers, one consumer, a buffer of 128; per item"),
     "sleepers_1000": ("1,000 sleepers", "1,000 goroutines sleep five times, 1 to 100 ms each; CPU time per wake"),
     "sleepers_100000": ("100,000 sleepers", "100,000 goroutines sleep five times, 1 to 100 ms each; CPU time per wake"),
+    "sleep_late_p50": ("how late a sleeper wakes, median", "100 goroutines sleep a hundred times, 1 to 10 ms each"),
+    "sleep_late_p99": ("how late a sleeper wakes, p99", "the same; one of a hundred is later"),
+    "item_late_p99": ("how late an item comes, p99", "each of those sends an item to a goroutine that waits for it; one of a hundred is later"),
+    "item_late_p999": ("how late an item comes, p99.9", "the same; one of a thousand is later"),
     "close_1000000": ("close, 1,000,000 receivers",
                       "closes a channel on which a million goroutines wait, until all have ended; per receiver"),
     "fib": ("fib by spawns", "fib(22): each call spawns one of its two parts and joins it; per spawn"),
@@ -155,10 +163,21 @@ def text(measured, titles):
     return "\n".join(lines)
 
 
+def kind_of(machine):
+    """What one page is for."""
+    return f"{machine['cpu']}, {machine['cpus']} CPUs"
+
+
+def name_of(machine):
+    """Of its page, without the ending."""
+    return re.sub(r"[^a-z0-9]+", "-", kind_of(machine).lower()).strip("-")
+
+
 def markdown(measured, titles, missing):
+    """The page of the machine."""
     machine = measured["machine"]
-    lines = ["# Performance, beside others", "",
-             "`./dev bench --peers --write` writes this page.", "",
+    lines = [f"# {kind_of(machine)}", "",
+             "`./dev bench --peers --write` writes this page. [Performance](../performance.md) says what each row does.", "",
              f"Measured on {measured['date']}: {machine['cpu']}, {machine['cpus']} CPUs, {machine['kernel']}, "
              f"{machine['compiler']}.", *line_of(machine), f"{measured['rounds']} interleaved rounds. Other programs used "
              f"{measured['others']:.2f} of the CPUs meanwhile"
@@ -171,10 +190,24 @@ def markdown(measured, titles, missing):
     for procs in (1, 2):
         lines += ["", f"## {processors(procs)}", "",
                   "Each cell has the median in ns per operation, unless a unit is given, its ratio to thrum (2.00x takes "
-                  "twice as long), and the range of the runs. `-`: the library has no such operation.", "", f"![Times relative to thrum]({drawing(procs)})", "",
+                  "twice as long), and the range of the runs. `-`: the library has no such operation.", "",
+                  f"![Times relative to thrum]({drawing(machine, procs)})", "",
                   "| work | " + " | ".join(titles.values()) + " |", "| --- |" + " ---: |" * len(titles)]
         for row, by_peer in rows_of(measured, procs).items():
             lines.append(f"| {ROWS[row][0]} | " + " | ".join(cell(by_peer, peer, True) for peer in titles) + " |")
+    return "\n".join([*lines, ""])
+
+
+def index(pages):
+    """docs/performance.md, by the texts of the machines' pages by name."""
+    lines = ["# Performance, beside others", "",
+             "How long an operation takes depends on the machine, most of all on what a line of memory costs from one core to another.",
+             "So there is a page for each kind of machine that was seen:", ""]
+    for name, page in sorted(pages.items()):
+        title = re.search(r"^# (.+)$", page, re.M)[1]
+        measured = re.search(r"^Measured (.+?):", page, re.M)
+        line = re.search(r"A line of memory takes .+? ns from one core to another\.", page)
+        lines.append(f"- [{title}](performance/{name}.md), measured {measured[1]}." + (f" {line[0]}" if line else ""))
     lines += ["", "## The operations", ""]
     lines += [f"- {title}: {work}." for title, work in ROWS.values()]
     lines += ["", "## How it was measured", "", NOTES, "",
@@ -182,8 +215,8 @@ def markdown(measured, titles, missing):
     return "\n".join(lines)
 
 
-def drawing(procs):
-    return f"performance/{procs}-processor{'s' if procs > 1 else ''}.svg"
+def drawing(machine, procs):
+    return f"{name_of(machine)}-{procs}.svg"
 
 
 # ---- drawings --------------------------------------------------------------------------------------
@@ -236,9 +269,12 @@ def svg(measured, titles, procs):
     return "\n".join([*out, "</svg>", ""])
 
 
-def files(measured, titles, missing):
-    """What --write writes, by path."""
-    written = {"docs/performance.md": markdown(measured, titles, missing)}
+def files(measured, titles, missing, others):
+    """What --write writes, by path, where these pages of machines are, by name."""
+    machine = measured["machine"]
+    pages = dict(others)
+    pages[name_of(machine)] = markdown(measured, titles, missing)
+    written = {f"docs/performance/{name_of(machine)}.md": pages[name_of(machine)], "docs/performance.md": index(pages)}
     for procs in (1, 2):
-        written[f"docs/{drawing(procs)}"] = svg(measured, titles, procs)
+        written[f"docs/performance/{drawing(machine, procs)}"] = svg(measured, titles, procs)
     return written

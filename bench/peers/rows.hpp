@@ -8,12 +8,15 @@
 #ifndef THRUM_BENCH_PEERS_ROWS_HPP
 #define THRUM_BENCH_PEERS_ROWS_HPP
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include <time.h>
 
@@ -77,6 +80,28 @@ constexpr std::int64_t sleep_of(std::int64_t sleeper, std::int64_t round) {
 }
 
 constexpr std::int64_t rounds_of_sleep = 5;
+
+/// Of the rows that tell how late something came: so many pairs of a sleeper, which then sends, and a receiver.
+constexpr std::int64_t late_pairs = 100;
+constexpr std::int64_t late_rounds = 100;
+
+/// What a sleeper of such a pair sleeps, in milliseconds.
+constexpr std::int64_t short_sleep_of(std::int64_t sleeper, std::int64_t round) {
+  return 1 + (sleeper * 7 + round * 3) % 10;
+}
+
+/// How late, in ns, each sleeper woke and each item was received.
+struct lateness {
+  std::vector<double> wakes = std::vector<double>(late_pairs * late_rounds);
+  std::vector<double> items = std::vector<double>(late_pairs * late_rounds);
+};
+
+/// What so many of a thousand are not above.
+inline double permille(std::vector<double> all, std::size_t of_thousand) {
+  const auto at = all.begin() + static_cast<std::ptrdiff_t>(all.size() * of_thousand / 1'000);
+  std::nth_element(all.begin(), at, all.end());
+  return *at;
+}
 
 /// A program that lost work must not look fast.
 inline void expect(bool condition) {

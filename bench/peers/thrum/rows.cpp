@@ -5,6 +5,7 @@
 
 #include "../rows.hpp"
 #include "system_rows.hpp"
+#include "waiting_rows.hpp"
 
 #include <thrum.hpp>
 
@@ -296,9 +297,12 @@ int main(int argc, char** argv) {
             {"four_to_four_unbuffered", pass_items<0, 4>},
             {"four_to_four_buffered", pass_items<128, 4>}, {"select_unbuffered", select_of_two<0>},
             {"select_buffered", select_of_two<128>}, {"mutex_one", mutex_one},
-            {"mutex_100", mutex_100}, {"tree", tree}, {"skynet", skynet}, {"fan_in_64", fan_in_64},
-            {"sleepers_1000", sleepers<1'000>}, {"sleepers_100000", sleepers<100'000>},
-            {"close_1000000", close_1000000}, {"fib", fib},
+            {"mutex_100", mutex_100}, {"shared_mutex_100", shared_mutex_100},
+            {"semaphore_100", semaphore_100}, {"tree", tree}, {"skynet", skynet},
+            {"fan_in_64", fan_in_64}, {"sleepers_1000", sleepers<1'000>},
+            {"sleepers_100000", sleepers<100'000>}, {"sleep_late_p50", sleep_late<500>},
+            {"sleep_late_p99", sleep_late<990>}, {"item_late_p99", item_late<990>},
+            {"item_late_p999", item_late<999>}, {"close_1000000", close_1000000}, {"fib", fib},
 #if __has_include(<thrum/fork_join.hpp>)
             {"fork_join_fib", fork_join_fib},
 #endif

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, watch, Mutex, Semaphore};
+use tokio::sync::{mpsc, watch, Mutex, RwLock, Semaphore};
 use tokio::task::{yield_now, JoinSet};
 
 const MILLION: i64 = 1_000_000;
@@ -161,6 +161,40 @@ async fn mutex_100() {
     assert_eq!(*mutex.lock().await, 200_000);
 }
 
+async fn shared_mutex_100() {
+    let lock = Arc::new(RwLock::new(0));
+    let mut tasks = JoinSet::new();
+    for _ in 0..100 {
+        let lock = lock.clone();
+        tasks.spawn(async move {
+            for left in (1..=2_000).rev() {
+                if left % 100 == 0 {
+                    *lock.write().await += 1;
+                } else {
+                    assert!(*lock.read().await <= 2_000);
+                }
+            }
+        });
+    }
+    while tasks.join_next().await.is_some() {}
+    assert_eq!(*lock.read().await, 2_000);
+}
+
+async fn semaphore_100() {
+    let four = Arc::new(Semaphore::new(4));
+    let mut tasks = JoinSet::new();
+    for _ in 0..100 {
+        let four = four.clone();
+        tasks.spawn(async move {
+            for _ in 0..500 {
+                let _one = four.acquire().await.unwrap();
+                yield_now().await;
+            }
+        });
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
 fn tree_of(depth: u32) -> Boxed<i64> {
     Box::pin(async move {
         if depth == 0 {
@@ -233,6 +267,49 @@ async fn sleepers(n: i64) -> f64 {
     (processor_seconds() - begin) / (n * SLEEP_ROUNDS) as f64 * 1e9
 }
 
+/// How late, in ns, each sleeper woke, and how late each item was received.
+async fn late() -> (Vec<f64>, Vec<f64>) {
+    let (pairs, rounds) = (100, 100);
+    let mut senders = JoinSet::new();
+    let mut receivers = JoinSet::new();
+    for pair in 0..pairs {
+        let (sender, mut receiver) = mpsc::channel::<Instant>(1);
+        senders.spawn(async move {
+            let mut wakes = Vec::with_capacity(rounds);
+            for round in 0..rounds {
+                let span = Duration::from_millis((1 + (pair * 7 + round * 3) % 10) as u64);
+                let begin = Instant::now();
+                tokio::time::sleep(span).await;
+                let now = Instant::now();
+                wakes.push((now - begin).as_nanos() as f64 - span.as_nanos() as f64);
+                sender.send(now).await.unwrap();
+            }
+            wakes
+        });
+        receivers.spawn(async move {
+            let mut items = Vec::with_capacity(rounds);
+            for _ in 0..rounds {
+                let sent = receiver.recv().await.unwrap();
+                items.push(sent.elapsed().as_nanos() as f64);
+            }
+            items
+        });
+    }
+    let (mut wakes, mut items) = (Vec::new(), Vec::new());
+    while let Some(each) = senders.join_next().await {
+        wakes.extend(each.unwrap());
+    }
+    while let Some(each) = receivers.join_next().await {
+        items.extend(each.unwrap());
+    }
+    (wakes, items)
+}
+
+fn permille(mut all: Vec<f64>, of_thousand: usize) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() * of_thousand / 1000]
+}
+
 /// What wakes all: the end of a watch channel's sender.
 async fn close_1000000() -> f64 {
     let (gate, receiver) = watch::channel(());
@@ -287,11 +364,17 @@ const ROWS: &[&str] = &[
     "select_buffered",
     "mutex_one",
     "mutex_100",
+    "shared_mutex_100",
+    "semaphore_100",
     "tree",
     "skynet",
     "fan_in_64",
     "sleepers_1000",
     "sleepers_100000",
+    "sleep_late_p50",
+    "sleep_late_p99",
+    "item_late_p99",
+    "item_late_p999",
     "close_1000000",
     "fib",
     "process",
@@ -316,6 +399,8 @@ async fn work(row: String, seconds: f64) -> f64 {
         "select_buffered" => measure(seconds, n, || select_of_two(128, n)).await,
         "mutex_one" => measure(seconds, MILLION, mutex_one).await,
         "mutex_100" => measure(seconds, 200_000, mutex_100).await,
+        "shared_mutex_100" => measure(seconds, 200_000, shared_mutex_100).await,
+        "semaphore_100" => measure(seconds, 50_000, semaphore_100).await,
         "tree" => {
             measure(seconds, TREE_NODES, || async {
                 assert_eq!(tree_of(TREE_DEPTH).await, TREE_NODES);
@@ -326,6 +411,10 @@ async fn work(row: String, seconds: f64) -> f64 {
         "fan_in_64" => measure(seconds, 128_000, fan_in_64).await,
         "sleepers_1000" => sleepers(1_000).await,
         "sleepers_100000" => sleepers(100_000).await,
+        "sleep_late_p50" => permille(late().await.0, 500),
+        "sleep_late_p99" => permille(late().await.0, 990),
+        "item_late_p99" => permille(late().await.1, 990),
+        "item_late_p999" => permille(late().await.1, 999),
         "close_1000000" => close_1000000().await,
         "fib" => {
             measure(seconds, forks_of_fib(FIB_OF), || async {
