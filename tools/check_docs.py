@@ -24,7 +24,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"!?\[((?:[^][]|\[[^][]*\])*)\]\(([^()\s]+)\)")
 README_LINES = 200
 BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"
-# Whose numbers the README has, and which rows, with 2 processors.
+# The page whose numbers the README shows, and the rows that it shows, with 2 processors.
 MACHINE = "docs/performance/amd-epyc-2-cpus.md"
 ROWS = ["spawn one, join it", "spawn 1,000", "yield among 1,000", "yield among 1,000,000", "ping-pong", "unbuffered channel",
         "buffered channel (128)", "select of 2, unbuffered", "mutex, 100 contenders", "skynet", "fib by spawns", "1,000 sleepers",

@@ -26,17 +26,17 @@ ROWS = {
     "mutex_one": ("mutex, uncontended", "a lock and an unlock"),
     "mutex_100": ("mutex, 100 contenders", "100 goroutines lock, add one and unlock; per addition"),
     "shared_mutex_100": ("shared_mutex, 100 contenders",
-                         "100 goroutines lock, each hundredth time to add one and else to read; per locking"),
-    "semaphore_100": ("semaphore, 100 for 4", "100 goroutines take one of 4, yield, and give it back; per taking"),
+                         "100 goroutines lock: every hundredth time to add one, otherwise to read; per lock"),
+    "semaphore_100": ("semaphore, 100 for 4", "100 goroutines acquire one of 4 permits, yield and release it; per acquire"),
     "tree": ("tree of spawns", "a binary tree of depth 16: each node is a goroutine that waits for two; per node"),
     "skynet": ("skynet", "a million leaves under nodes of ten children, sums over unbuffered channels; per actor"),
     "fan_in_64": ("fan-in of 64", "64 producers, one consumer, a buffer of 128; per item"),
     "sleepers_1000": ("1,000 sleepers", "1,000 goroutines sleep five times, 1 to 100 ms each; CPU time per wake"),
     "sleepers_100000": ("100,000 sleepers", "100,000 goroutines sleep five times, 1 to 100 ms each; CPU time per wake"),
     "sleep_late_p50": ("how late a sleeper wakes, median", "100 goroutines sleep a hundred times, 1 to 10 ms each"),
-    "sleep_late_p99": ("how late a sleeper wakes, p99", "the same; one of a hundred is later"),
-    "item_late_p99": ("how late an item comes, p99", "each of those sends an item to a goroutine that waits for it; one of a hundred is later"),
-    "item_late_p999": ("how late an item comes, p99.9", "the same; one of a thousand is later"),
+    "sleep_late_p99": ("how late a sleeper wakes, p99", "as above; one wake in a hundred is later"),
+    "item_late_p99": ("how late an item comes, p99", "each sleeper sends an item to a goroutine that waits for it; one item in a hundred is later"),
+    "item_late_p999": ("how late an item comes, p99.9", "as above; one item in a thousand is later"),
     "close_1000000": ("close, 1,000,000 receivers",
                       "closes a channel on which a million goroutines wait, until all have ended; per receiver"),
     "fib": ("fib by spawns", "fib(22): each call spawns one of its two parts and joins it; per spawn"),
@@ -164,12 +164,12 @@ def text(measured, titles):
 
 
 def kind_of(machine):
-    """What one page is for."""
+    """The heading of a machine's page: one page serves all machines of that kind."""
     return f"{machine['cpu']}, {machine['cpus']} CPUs"
 
 
 def name_of(machine):
-    """Of its page, without the ending."""
+    """The file name of a machine's page, without its ending."""
     return re.sub(r"[^a-z0-9]+", "-", kind_of(machine).lower()).strip("-")
 
 
@@ -202,7 +202,7 @@ def index(pages):
     """docs/performance.md, by the texts of the machines' pages by name."""
     lines = ["# Performance, beside others", "",
              "How long an operation takes depends on the machine, most of all on what a line of memory costs from one core to another.",
-             "So there is a page for each kind of machine that was seen:", ""]
+             "So each kind of machine that was measured has a page:", ""]
     for name, page in sorted(pages.items()):
         title = re.search(r"^# (.+)$", page, re.M)[1]
         measured = re.search(r"^Measured (.+?):", page, re.M)
@@ -270,7 +270,7 @@ def svg(measured, titles, procs):
 
 
 def files(measured, titles, missing, others):
-    """What --write writes, by path, where these pages of machines are, by name."""
+    """Contents by path, for --write. `others`: the texts of all pages that exist, by name."""
     machine = measured["machine"]
     pages = dict(others)
     pages[name_of(machine)] = markdown(measured, titles, missing)

@@ -81,11 +81,11 @@ constexpr std::int64_t sleep_of(std::int64_t sleeper, std::int64_t round) {
 
 constexpr std::int64_t rounds_of_sleep = 5;
 
-/// Of the rows that tell how late something came: so many pairs of a sleeper, which then sends, and a receiver.
+/// The rows of lateness have this many pairs of goroutines: one sleeps and then sends, the other receives, in rounds.
 constexpr std::int64_t late_pairs = 100;
 constexpr std::int64_t late_rounds = 100;
 
-/// What a sleeper of such a pair sleeps, in milliseconds.
+/// How long the sleeper of a pair sleeps in a round, in milliseconds.
 constexpr std::int64_t short_sleep_of(std::int64_t sleeper, std::int64_t round) {
   return 1 + (sleeper * 7 + round * 3) % 10;
 }
@@ -96,7 +96,7 @@ struct lateness {
   std::vector<double> items = std::vector<double>(late_pairs * late_rounds);
 };
 
-/// What so many of a thousand are not above.
+/// The quantile in thousandths: 500 is the median.
 inline double permille(std::vector<double> all, std::size_t of_thousand) {
   const auto at = all.begin() + static_cast<std::ptrdiff_t>(all.size() * of_thousand / 1'000);
   std::nth_element(all.begin(), at, all.end());

@@ -179,23 +179,30 @@ func mutexOne() float64 {
 	})
 }
 
+// Does the work in each of 100 goroutines, and waits for all.
+func in100(work func()) {
+	var group sync.WaitGroup
+	group.Add(100)
+	for i := 0; i < 100; i++ {
+		go func() {
+			work()
+			group.Done()
+		}()
+	}
+	group.Wait()
+}
+
 func mutex100() float64 {
 	return measure(200_000, func() {
 		var mutex sync.Mutex
-		var group sync.WaitGroup
 		guarded := 0
-		group.Add(100)
-		for i := 0; i < 100; i++ {
-			go func() {
-				for left := 2_000; left != 0; left-- {
-					mutex.Lock()
-					guarded++
-					mutex.Unlock()
-				}
-				group.Done()
-			}()
-		}
-		group.Wait()
+		in100(func() {
+			for left := 2_000; left != 0; left-- {
+				mutex.Lock()
+				guarded++
+				mutex.Unlock()
+			}
+		})
 		expect(guarded == 200_000)
 	})
 }

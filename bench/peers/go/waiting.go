@@ -13,47 +13,35 @@ import (
 func sharedMutex100() float64 {
 	return measure(200_000, func() {
 		var mutex sync.RWMutex
-		var group sync.WaitGroup
 		guarded := 0
-		group.Add(100)
-		for i := 0; i < 100; i++ {
-			go func() {
-				for left := 2_000; left != 0; left-- {
-					if left%100 == 0 {
-						mutex.Lock()
-						guarded++
-						mutex.Unlock()
-					} else {
-						mutex.RLock()
-						expect(guarded <= 2_000)
-						mutex.RUnlock()
-					}
+		in100(func() {
+			for left := 2_000; left != 0; left-- {
+				if left%100 == 0 {
+					mutex.Lock()
+					guarded++
+					mutex.Unlock()
+				} else {
+					mutex.RLock()
+					expect(guarded <= 2_000)
+					mutex.RUnlock()
 				}
-				group.Done()
-			}()
-		}
-		group.Wait()
+			}
+		})
 		expect(guarded == 2_000)
 	})
 }
 
-// A channel with a buffer is what Go has as a semaphore without a module of its own.
+// Go's standard library has no semaphore: a channel with a buffer serves as one.
 func semaphore100() float64 {
 	return measure(50_000, func() {
 		four := make(chan struct{}, 4)
-		var group sync.WaitGroup
-		group.Add(100)
-		for i := 0; i < 100; i++ {
-			go func() {
-				for left := 500; left != 0; left-- {
-					four <- struct{}{}
-					runtime.Gosched()
-					<-four
-				}
-				group.Done()
-			}()
-		}
-		group.Wait()
+		in100(func() {
+			for left := 500; left != 0; left-- {
+				four <- struct{}{}
+				runtime.Gosched()
+				<-four
+			}
+		})
 	})
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// The rows by thrum of locks that many want, and of how late sleepers and receivers go on.
+// thrum's rows of contended locks, and of how late sleepers and receivers continue.
 #ifndef THRUM_BENCH_PEERS_THRUM_WAITING_ROWS_HPP
 #define THRUM_BENCH_PEERS_THRUM_WAITING_ROWS_HPP
 
