@@ -44,11 +44,17 @@ class task_group {
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
   /// then it is a cancellation point. The goroutine has ended once what is kept of f and the
   /// arguments is destroyed: that must not be what keeps the group alive, nor wait for it.
-  /// go(where, f, args...) starts it on the runtime `where`, from any thread.
+  /// go(where, f, args...) starts it on the runtime `where`, from any thread; go(how, f, args...) with attributes.
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
     slots_.acquire();
     start_with_slot(std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  void go(attributes how, F&& f, Args&&... args) {
+    slots_.acquire();
+    start([&how](auto&&... task) { thrum::go(how, std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// As go, if fewer of them run than the limit says; else false, and nothing is done. Does not

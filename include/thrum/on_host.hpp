@@ -90,6 +90,9 @@ struct host_call {
   requires std::is_invocable_v<F, Args...>
   decltype(auto) operator()(Args&&... args) {
     if (is_bound && !is_on_host()) {
+      if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
+        std::invoke(std::move(f), &exit_goroutine);  // a group learns of the end
+      }
       exit_goroutine();
     }
     return std::invoke(std::move(f), std::forward<Args>(args)...);
@@ -99,6 +102,11 @@ struct host_call {
     const section here;
     return (current_m()->g->flags & g_on_host) != 0;
   }
+};
+
+template <class F>
+struct tell<host_call<F>> {
+  static void own(host_call<F>& call, goroutine& g) noexcept { tell<F>::own(call.f, g); }
 };
 
 /// calls start(f), or start(a host_call of it): what is refused is reported as it stands.

@@ -6,6 +6,8 @@
 
 #include <thrum/testing/bubble.hpp>
 
+#include <cstdlib>
+
 #include "support/test.hpp"
 
 namespace {
@@ -156,6 +158,41 @@ TEST_CASE("go(on_host) takes attributes and arguments as go does") {
   CHECK(name == "draws");
   CHECK(sum == 6);
   CHECK(spawned.join() == "spawnedinner");
+}
+
+TEST_CASE("groups start goroutines on the host") {
+  const std::thread::id host = std::this_thread::get_id();
+  thrum::run(on_main_thread(1), [&] {
+    std::thread::id one;
+    std::thread::id other;
+    thrum::wait_group group;
+    group.go({.on_host = true}, [&] { one = std::this_thread::get_id(); });
+    group.wait();
+    thrum::task_group tasks;
+    tasks.go({.on_host = true}, [&] { other = std::this_thread::get_id(); });
+    tasks.wait();
+    CHECK(one == host);
+    CHECK(other == host);
+  });
+}
+
+IN_RUNTIME("a group learns of a goroutine that should have run on the host and could not") {
+  struct of_a_group : thrum::go_detail::told_of_goroutine {
+    explicit of_a_group(int& c) : calls(c) {}
+    void operator()(void (*f)()) {
+      ++calls;
+      f();
+    }
+    int& calls;
+  };
+  int calls = 0;
+  thrum::wait_group ended;
+  ended.go([&] {
+    thrum::go_detail::host_call<of_a_group> call{of_a_group(calls), true};
+    call([] { std::abort(); });
+  });
+  ended.wait();
+  CHECK(calls == 1);
 }
 
 TEST_CASE("a thread_lock in a goroutine on_host leaves it where it is, and lets others run there") {

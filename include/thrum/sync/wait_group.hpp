@@ -122,7 +122,7 @@ class wait_group {
   /// by goroutine_exit; not when an exception leaves it, which is a panic. What is kept of f and the
   /// arguments, and the goroutine's own values (goroutine_local), are destroyed before done(): they must
   /// neither be what keeps the group alive, nor wait for it. go(where, f, args...) starts it on the runtime
-  /// `where`, from any thread.
+  /// `where`, from any thread; go(how, f, args...) with attributes.
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
     if constexpr (go_detail::not_runtime<F>) {
@@ -132,6 +132,11 @@ class wait_group {
       start([&f](auto&&... task) { f.go(std::forward<decltype(task)>(task)...); },
             std::forward<Args>(args)...);
     }
+  }
+  template <class F, class... Args>
+  void go(attributes how, F&& f, Args&&... args) {
+    start([&how](auto&&... task) { thrum::go(how, std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
   }
 
  private:

@@ -110,6 +110,16 @@ struct told_of_goroutine {
   }
 };
 
+/// How such a callable is told; specialised for what wraps one.
+template <class F>
+struct tell {
+  static void own(F& f, goroutine& g) noexcept {
+    if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
+      f.own = &g;
+    }
+  }
+};
+
 /// The task of go.
 template <class F, class... Args>
 struct go_task {
@@ -119,9 +129,7 @@ struct go_task {
 
   static void run(goroutine& g) {
     auto* const task = static_cast<go_task*>(g.task);
-    if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
-      task->call.f.own = &g;
-    }
+    tell<F>::own(task->call.f, g);
 #if THRUM_EXCEPTIONS
     if (g.scheduler->config().catches_panics) {
       try {
