@@ -110,11 +110,6 @@ TEST_CASE("a message quotes a text from outside: on one line, printable and shor
         '"' + std::string(120, 'x') + "...\"");
 }
 
-TEST_CASE("a message can be built by the compiler") {
-  constexpr auto length = [] { return message<16>("n=").append(12).view().size(); }();
-  STATIC_REQUIRE(length == 4);
-}
-
 TEST_CASE("a fatal error writes one line to standard error and aborts") {
   const auto end = support::run_in_child([] { thrum::base::fatal("all stacks are asleep"); });
   CHECK(end.signal == SIGABRT);

@@ -19,70 +19,88 @@ namespace thrum { inline namespace THRUM_ABI { namespace base {
 template <class T>
 concept number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
 
-/// A text built without malloc. What does not fit into N characters is left out.
-template <std::size_t N = 256>
-class message {
- public:
-  constexpr message() noexcept = default;
-  constexpr explicit message(std::string_view text) noexcept { append(text); }
-
-  constexpr message& append(std::string_view text) noexcept {
-    for (const char c : text) {
-      if (size_ == N) {
-        break;
-      }
-      text_[size_++] = c;
+/// Appends to texts of all sizes, so that a compiler has this once. Not inlined: each line of a report calls it
+/// several times.
+class message_end {
+ protected:
+  /// Appends what fits into `room` characters at `to`.
+  THRUM_COLD void put(char* to, std::size_t room, std::string_view text) noexcept {
+    for (std::size_t i = 0; i != text.size() && size_ != room; ++i) {
+      to[size_++] = text[i];
     }
-    return *this;
   }
 
-  /// Appends a number in decimal.
-  template <number Number>
-  constexpr message& append(Number n) noexcept {
-    const bool negative = n < 0;
-    const auto magnitude = static_cast<std::uint64_t>(n);
-    return append_digits(negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
-  }
-
-  /// Appends a number in hexadecimal, with 0x in front.
-  constexpr message& append_hex(std::uint64_t n) noexcept { return append_digits(n, 16, "0x"); }
-
-  /// Appends an address.
-  message& append(const void* address) noexcept {
-    return append_hex(reinterpret_cast<std::uintptr_t>(address));
-  }
-  constexpr message& append(const char* text) noexcept { return append(std::string_view(text)); }
-
-  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
-  /// the first 120 characters.
-  constexpr message& append_quoted(std::string_view text) noexcept {
-    constexpr std::size_t limit = 120;
-    append("\"");
-    for (const char c : text.substr(0, limit)) {
-      const char shown = c < ' ' || c > '~' ? '?' : c;
-      append(std::string_view(&shown, 1));
-    }
-    return append(text.size() > limit ? "...\"" : "\"");
-  }
-
-  [[nodiscard]] constexpr std::string_view view() const noexcept { return {text_, size_}; }
-  constexpr void clear() noexcept { size_ = 0; }
-
- private:
-  constexpr message& append_digits(std::uint64_t n, unsigned radix,
-                                   std::string_view prefix) noexcept {
-    char digits[20] = {};
+  THRUM_COLD void put_number(char* to, std::size_t room, std::uint64_t n, unsigned radix,
+                             std::string_view prefix) noexcept {
+    char digits[20];
     std::size_t first = sizeof digits;
     do {
       digits[--first] = "0123456789abcdef"[n % radix];
       n /= radix;
     } while (n != 0);
-    append(prefix);
-    return append(std::string_view(digits + first, sizeof digits - first));
+    put(to, room, prefix);
+    put(to, room, std::string_view(digits + first, sizeof digits - first));
   }
 
-  char text_[N] = {};
+  /// Appends what does not print as a question mark, and the first 120 characters of a long text.
+  THRUM_COLD void put_quoted(char* to, std::size_t room, std::string_view text) noexcept {
+    constexpr std::size_t limit = 120;
+    put(to, room, "\"");
+    for (const char c : text.substr(0, limit)) {
+      const char shown = c < ' ' || c > '~' ? '?' : c;
+      put(to, room, std::string_view(&shown, 1));
+    }
+    put(to, room, text.size() > limit ? "...\"" : "\"");
+  }
+
   std::size_t size_ = 0;
+};
+
+/// A text built without malloc. What does not fit into N characters is left out.
+template <std::size_t N = 256>
+class message : message_end {
+ public:
+  message() noexcept = default;
+  explicit message(std::string_view text) noexcept { append(text); }
+
+  message& append(std::string_view text) noexcept {
+    put(text_, N, text);
+    return *this;
+  }
+  message& append(const char* text) noexcept { return append(std::string_view(text)); }
+
+  /// Appends a number in decimal.
+  template <number Number>
+  message& append(Number n) noexcept {
+    const bool negative = n < 0;
+    const auto magnitude = static_cast<std::uint64_t>(n);
+    put_number(text_, N, negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
+    return *this;
+  }
+
+  /// Appends a number in hexadecimal, with 0x in front.
+  message& append_hex(std::uint64_t n) noexcept {
+    put_number(text_, N, n, 16, "0x");
+    return *this;
+  }
+
+  /// Appends an address.
+  message& append(const void* address) noexcept {
+    return append_hex(reinterpret_cast<std::uintptr_t>(address));
+  }
+
+  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
+  /// the first 120 characters.
+  message& append_quoted(std::string_view text) noexcept {
+    put_quoted(text_, N, text);
+    return *this;
+  }
+
+  [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
+  void clear() noexcept { size_ = 0; }
+
+ private:
+  char text_[N] = {};
 };
 
 }}}  // namespace thrum::THRUM_ABI::base

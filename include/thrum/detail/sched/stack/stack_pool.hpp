@@ -178,7 +178,9 @@ class stack_pool {
   /// Calls f for each G that was ever carved, without a lock; what f throws ends it. Gs carved
   /// meanwhile may be missed.
   template <class F>
-  void for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>);
+  void for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>) {
+    visit_all([](void* function, goroutine& g) { (*static_cast<F*>(function))(g); }, &f);
+  }
 
   /// Whether an address lies in one of the slabs. Also from the handler of a fault, where this
   /// thread may hold the lock: then the answer is no.
@@ -235,6 +237,8 @@ class stack_pool {
     return std::size_t{size_class} - min_stack_class;
   }
 
+  /// As for_each: one walk for all functions.
+  [[gnu::cold]] void visit_all(void (*visit)(void*, goroutine&), void* of);
   void tell_locked() noexcept {
     if (!has_told_ && tell_ != nullptr) {
       has_told_ = true;

@@ -18,12 +18,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class F>
-void stack_pool::for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>) {
+THRUM_COLD inline void stack_pool::visit_all(void (*visit)(void*, goroutine&), void* of) {
   // Slabs are only ever added in front, so the list behind a head that was read under the lock
   // stays as it is.
   slab* first;
@@ -44,7 +42,7 @@ void stack_pool::for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutin
       if (i + ahead < carved) {
         __builtin_prefetch(g_in(*s, i + ahead));
       }
-      f(*g_in(*s, i));
+      visit(of, *g_in(*s, i));
     }
   }
 }
