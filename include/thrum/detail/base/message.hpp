@@ -62,6 +62,7 @@ class message : message_end {
  public:
   message() noexcept = default;
   explicit message(std::string_view text) noexcept { append(text); }
+  explicit message(number auto n) noexcept { append(n); }
 
   message& append(std::string_view text) noexcept {
     put(text_, N, text);

@@ -5,6 +5,7 @@
 #ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 #define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 
+#include <thrum/detail/base/append.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/os/os.hpp>
@@ -45,7 +46,7 @@ THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexce
 }
 
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
-inline bool is_internal(std::string_view function) noexcept {
+[[gnu::cold]] inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
@@ -69,22 +70,23 @@ inline bool is_internal(std::string_view function) noexcept {
 
 /// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
 /// the user's lines into it.
-inline bool is_users(std::string_view place, std::string_view line) noexcept {
+[[gnu::cold]] inline bool is_users(std::string_view place, std::string_view line) noexcept {
   return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
                                  place.substr(0, 6) != "thrum_");  // not the processor's own
 }
 
 /// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
-inline std::string describe_place(os::symbolizer& symbols, const void* address) {
-  std::string text = symbols.describe(address) + "\n";
+[[gnu::cold]] inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text;
+  base::append(text, {symbols.describe(address), "\n"});
   if (const std::string_view line = symbols.line_of(address); !line.empty()) {
-    text.append("\t\t").append(line).append("\n");
+    base::append(text, {"\t\t", line, "\n"});
   }
   return text;
 }
 
 /// Whether a place belongs to what throws an exception, or ends the program for one.
-inline bool is_throwing(std::string_view place) noexcept {
+[[gnu::cold]] inline bool is_throwing(std::string_view place) noexcept {
   for (const std::string_view first :
        {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
         "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
@@ -103,8 +105,8 @@ inline bool is_throwing(std::string_view place) noexcept {
 }
 
 /// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
-inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
-                                  std::size_t size) {
+[[gnu::cold]] inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                                std::size_t size) {
   std::size_t passed = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const std::string_view place = symbols.describe(frames[i]);
@@ -119,15 +121,15 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
 
 /// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
 /// all callers if none is.
-inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
-                                    std::size_t size) {
+[[gnu::cold]] inline std::string describe_callers(os::symbolizer& symbols,
+                                                  const void* const* frames, std::size_t size) {
   std::string shown;
   std::string all;
   for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
-    const std::string place = "\t" + describe_place(symbols, frames[i]);
-    all.append(place);
+    const std::string place = describe_place(symbols, frames[i]);
+    base::append(all, {"\t", place});
     if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
-      shown.append(place);
+      base::append(shown, {"\t", place});
     }
   }
   return shown.empty() ? all : shown;

@@ -239,7 +239,7 @@ class crash_report {
 };
 
 /// Looks at each fault in its handler.
-inline void report_fault(const os::fault& what) noexcept {
+[[gnu::cold]] inline void report_fault(const os::fault& what) noexcept {
   const sched::machine* const m = sched::current_m();
   const sched::goroutine* const g = m != nullptr ? m->g : nullptr;
   auto& known = os::process_wide<crash_handling>::get();

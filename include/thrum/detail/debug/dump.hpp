@@ -7,6 +7,7 @@
 #ifndef THRUM_DETAIL_DEBUG_DUMP_HPP
 #define THRUM_DETAIL_DEBUG_DUMP_HPP
 
+#include <thrum/detail/base/append.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/order.hpp>
 #include <thrum/detail/debug/backtrace.hpp>
@@ -276,36 +277,35 @@ class goroutine_list {
 };
 
 /// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and its callers.
-inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
-  std::string text = "goroutine " + std::to_string(g.id) + " [";
+[[gnu::cold]] inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
+  std::string text;
+  base::append(text, {"goroutine ", base::digits(g.id).view(), " ["});
   if (g.status == sched::g_status::waiting) {
-    text.append(sched::describe(g.reason)).append(", ");
     constexpr std::int64_t minute = 60'000;
-    if (g.waiting_ms < minute) {
-      text.append(std::to_string(g.waiting_ms)).append(" ms");
-    } else {
-      text.append(std::to_string(g.waiting_ms / minute)).append(" minutes");
-    }
+    const bool is_long = g.waiting_ms >= minute;
+    base::append(text, {sched::describe(g.reason), ", ",
+                        base::digits(is_long ? g.waiting_ms / minute : g.waiting_ms).view(),
+                        is_long ? " minutes" : " ms"});
   } else {
-    text.append(describe(g.status));
+    base::append(text, {describe(g.status)});
   }
-  text.append(g.is_locked ? ", locked to thread]" : "]");
+  base::append(text, {g.is_locked ? ", locked to thread]" : "]"});
   if (g.name[0] != '\0') {
-    text.append(" \"").append(g.name).append("\"");
+    base::append(text, {" \"", g.name, "\""});
   }
   if (g.labels != nullptr) {
-    text.append(" {").append(g.labels->text).append("}");
+    base::append(text, {" {", g.labels->text, "}"});
   }
-  text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
-  if (g.size == 0 && g.status == sched::g_status::running) {
-    text.append("\tnot walked\n");
-  }
-  return text.append("\tstarted in ").append(describe_place(symbols, g.started_at));
+  const bool is_unknown = g.size == 0 && g.status == sched::g_status::running;
+  base::append(
+      text, {":\n", describe_callers(symbols, g.frames, g.size), is_unknown ? "\tnot walked\n" : "",
+             "\tstarted in ", describe_place(symbols, g.started_at)});
+  return text;
 }
 
 /// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
 /// processes and blocks the thread. Not inside a section.
-inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
+[[gnu::cold]] inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
   os::symbolizer symbols;
   if (with_lines) {
     tally seen;
@@ -323,22 +323,22 @@ inline std::string describe_goroutines(const goroutine_list& all, bool with_line
   }
   std::string text;
   all.for_each([&](const goroutine_record& g) {
-    text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
+    base::append(text, {text.empty() ? "" : "\n", describe(symbols, g)});
   });
   return text;
 }
 
 /// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
 /// Blocks the thread for as long as the look takes, too.
-inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
-                                       bool with_lines) {
+[[gnu::cold]] inline std::string describe_goroutines(sched::runtime_scheduler& scheduler,
+                                                     world where, bool with_lines) {
   goroutine_list all(scheduler);
   all.look(where);
   return describe_goroutines(all, with_lines);
 }
 
 /// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
-inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
+[[gnu::cold]] inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
   tally kinds;
   std::uint64_t total = 0;
   scheduler.pool->for_each([&](sched::goroutine& g) {
@@ -350,13 +350,15 @@ inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
     }
   });
   os::symbolizer symbols;
-  std::string text = "goroutines: " + std::to_string(total) + "\n";
+  std::string text;
+  base::append(text, {"goroutines: ", base::digits(total).view(), "\n"});
   for (const tally::entry& each : kinds.by_frequency()) {
     const auto status = static_cast<sched::g_status>(each.kind >> 8);
     const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
-    text.append(std::to_string(each.n)).append(" [");
-    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
-    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
+    base::append(text,
+                 {base::digits(each.n).view(), " [",
+                  status == sched::g_status::waiting ? sched::describe(reason) : describe(status),
+                  "] started in ", symbols.describe(each.place), "\n"});
   }
   return text;
 }

@@ -18,14 +18,14 @@
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// Whether an address lies in the guard below the stack of a goroutine.
-inline bool is_in_guard(const sched::goroutine& g, const void* address) noexcept {
+[[gnu::cold]] inline bool is_in_guard(const sched::goroutine& g, const void* address) noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(g.stack_low);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return at < end && at >= end - g.pool->guard_bytes();
 }
 
 /// No malloc: this may be the handler of a fault.
-inline void write_overflow(const sched::goroutine& g, std::string_view how) noexcept {
+[[gnu::cold]] inline void write_overflow(const sched::goroutine& g, std::string_view how) noexcept {
   base::message<1024> text("fatal error: thrum: stack overflow in goroutine ");
   text.append(g.id);
   if (g.name[0] != '\0') {
@@ -51,7 +51,8 @@ inline constexpr std::string_view by_a_large_frame =
 
 /// Reports an overflow from the handler of a fault, on the signal stack of its thread. False: the fault
 /// is another one.
-inline bool report_overflow(const sched::goroutine& g, const os::fault& what) noexcept {
+[[gnu::cold]] inline bool report_overflow(const sched::goroutine& g,
+                                          const os::fault& what) noexcept {
   if (is_in_guard(g, what.address)) {
     write_overflow(g, "");
   } else if (sched::is_beyond_stack(g, what.stack_pointer) && g.pool->holds(what.stack_pointer)) {

@@ -12,6 +12,7 @@
 #define THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
 
 #include <thrum/detail/arch/exception_watch.hpp>
+#include <thrum/detail/base/append.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
@@ -43,7 +44,7 @@ struct exception_text {
   std::string what = "an exception that is not a std::exception";
 };
 
-inline exception_text describe_current_exception() {
+[[gnu::cold]] inline exception_text describe_current_exception() {
   exception_text text;
   if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
     text.type = os::symbolizer::demangled(type->name());
@@ -123,31 +124,32 @@ struct terminate_handling {
       os::sleep_ns(1'000'000'000);
     }
   }
-  std::string text = "thrum: panic in goroutine " + std::to_string(source.id);
+  std::string text;
+  base::append(text, {"thrum: panic in goroutine ", base::digits(source.id).view()});
   if (source.name[0] != '\0') {
-    text.append(" [").append(source.name).append("]");
+    base::append(text, {" [", source.name, "]"});
   }
   if (source.is_in_bubble) {
-    text.append(" of a bubble (repeat with THRUM_BUBBLE_SEED=")
-        .append(std::to_string(source.seed))
-        .append(")");
+    base::append(
+        text,
+        {" of a bubble (repeat with THRUM_BUBBLE_SEED=", base::digits(source.seed).view(), ")"});
   }
   const exception_text exception = describe_current_exception();
-  text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");
+  base::append(text, {": ", exception.what, "\n\ttype ", exception.type, "\n"});
   base::write_error(text);  // the lines take a moment, in which another may end the program
   os::symbolizer symbols;
   std::vector<const void*> places(callers.frames, callers.frames + callers.size);
   places.push_back(source.started_at);
   symbols.find_lines(std::move(places));
   text = describe_callers(symbols, callers.frames, callers.size);
-  text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
+  base::append(text, {"\tstarted in ", describe_place(symbols, source.started_at)});
   base::write_error(text);
   trace_detail::end_with_trouble();
   base::abort_reported();
 }
 
 /// Reports what has left a main goroutine if it is the exception that is being handled.
-inline void report_if_left_main(main_exception& left) noexcept {
+[[gnu::cold]] inline void report_if_left_main(main_exception& left) noexcept {
   const std::exception_ptr current = std::current_exception();
   const void* object = nullptr;
   static_assert(sizeof current == sizeof object);
@@ -172,7 +174,7 @@ inline void forget_main_exception() noexcept {
   }
 }
 
-inline void terminate_in_goroutine() {
+[[gnu::cold]] inline void terminate_in_goroutine() {
   const sched::machine* const m = sched::current_m();
   if (m != nullptr && m->g != nullptr && std::current_exception() != nullptr) {
     os::call_stack callers;

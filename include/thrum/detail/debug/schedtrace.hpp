@@ -42,8 +42,8 @@ THRUM_NO_TSAN void append_id(trace_line& line, std::string_view key, const Objec
   }
 }
 
-inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler, std::int64_t now,
-                           bool detailed) noexcept {
+[[gnu::cold]] inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler,
+                                         std::int64_t now, bool detailed) noexcept {
   constexpr unsigned helpers = 2;  // the monitor and the creator
   line.append("SCHED ").append((now - scheduler.started_at) / 1'000'000).append("ms:");
   line.append(" gomaxprocs=").append(scheduler.procs());
@@ -61,7 +61,8 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
 }
 
 /// Not in Go's: half and 99 % of what was counted took less.
-inline void append_latencies(trace_line& line, sched::runtime_scheduler& scheduler) noexcept {
+[[gnu::cold]] inline void append_latencies(trace_line& line,
+                                           sched::runtime_scheduler& scheduler) noexcept {
   thrum::latencies all;
   scheduler.for_each_p([&](const sched::processor& p) { add_latencies(all, p.latencies); });
   const auto append = [&](std::string_view key, const latency_histogram& one) noexcept {
@@ -76,7 +77,8 @@ inline void append_latencies(trace_line& line, sched::runtime_scheduler& schedul
   append(" timer=", all.timer);
 }
 
-THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void append_p(trace_line& line,
+                                                 const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
   line.append(": status=").append(static_cast<unsigned>(p.status.peek()));
   line.append(" schedtick=").append(p.schedule_tick.get());
@@ -87,8 +89,9 @@ THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) 
   line.append(" timerslen=").append(p.timers.size()).append("\n");
 }
 
-THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& scheduler,
-                                   const sched::machine& m) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void append_m(trace_line& line,
+                                                 sched::runtime_scheduler& scheduler,
+                                                 const sched::machine& m) noexcept {
   const sched::processor* held = nullptr;
   scheduler.for_each_p([&](const sched::processor& p) { held = p.m.peek() == &m ? &p : held; });
   const sched::goroutine* const g = m.g;
@@ -104,8 +107,8 @@ THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& s
   line.append("\n");
 }
 
-THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
-                                   const sched::machine* on) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
+                                                 const sched::machine* on) noexcept {
   const sched::g_status status = g.status.peek();
   line.append("  G").append(g.id).append(": status=").append(static_cast<unsigned>(status));
   line.append("(");
@@ -120,7 +123,8 @@ THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
 }
 
 /// Writes one line to standard error.
-inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) noexcept {
+[[gnu::cold]] inline void schedtrace(sched::runtime_scheduler& scheduler,
+                                     std::int64_t now) noexcept {
   trace_line line;
   append_summary(line, scheduler, now, false);
   line.append(" [");
@@ -150,8 +154,8 @@ THRUM_NO_TSAN inline const sched::machine* find_m_of(sched::runtime_scheduler& s
 }
 
 /// Writes the summary and a line for each P, M and G.
-THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
-                                      std::int64_t now) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
+                                                    std::int64_t now) noexcept {
   const auto flush = [](trace_line& line) {
     base::write_error(line.view());
     line.clear();

@@ -9,6 +9,7 @@
 #ifndef THRUM_DETAIL_DEBUG_TROUBLE_HPP
 #define THRUM_DETAIL_DEBUG_TROUBLE_HPP
 
+#include <thrum/detail/base/append.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/base/order.hpp>
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,17 +59,14 @@ class trouble_detector {
     bool reported = false;
   };
 
-  static void report(const goroutine_record& g, const std::string& trouble) {
-    std::string text = "thrum: goroutine " + std::to_string(g.id);
+  static void report(const goroutine_record& g, std::string_view trouble) {
+    std::string text;
+    base::append(text, {"thrum: goroutine ", base::digits(g.id).view()});
     if (g.name[0] != '\0') {
-      text.append(" [").append(g.name).append("]");
+      base::append(text, {" [", g.name, "]"});
     }
-    text.append(" ").append(trouble).append("; started in ");
-    base::write_error(text.append(os::describe_address(g.started_at)).append("\n"));
-  }
-
-  static std::string milliseconds(std::int64_t ns) {
-    return std::to_string(ns / 1'000'000) + " ms";
+    base::append(text, {" ", trouble, "; started in ", os::describe_address(g.started_at), "\n"});
+    base::write_error(text);
   }
 
   void look_for_blocked(sched::runtime_scheduler& scheduler, std::int64_t now) {
@@ -82,8 +81,9 @@ class trouble_detector {
       }
       still.push_back(record.id);
       if (!was_blocked(record.id)) {
-        report(record, "has been blocked in " + std::string(sched::describe(record.reason)) +
-                           " for " + milliseconds(record.waiting_ms * 1'000'000));
+        base::message<160> trouble("has been blocked in ");
+        trouble.append(sched::describe(record.reason)).append(" for ").append(record.waiting_ms);
+        report(record, trouble.append(" ms").view());
       }
     });
     if (!still.empty()) {
@@ -120,8 +120,9 @@ class trouble_detector {
     if (now - seen.since >= kept_ns_ && !seen.reported && g != nullptr &&
         describe_into(record, *g, 0)) {
       seen.reported = true;
-      report(record, "has kept processor " + std::to_string(p.id) + " for " +
-                         milliseconds(now - seen.since) + " while others waited");
+      base::message<160> trouble("has kept processor ");
+      trouble.append(p.id).append(" for ").append((now - seen.since) / 1'000'000);
+      report(record, trouble.append(" ms while others waited").view());
     }
   }
 
@@ -133,7 +134,7 @@ class trouble_detector {
 
 /// One line about a goroutine that runs, else about the first that is left; empty if none is. Stops the
 /// goroutines for a moment. Not inside a section.
-inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
+[[gnu::cold]] inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
   goroutine_list all(scheduler);
   all.look(world::stopped);
   std::size_t n = 0;
@@ -148,24 +149,26 @@ inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
     return {};
   }
   os::symbolizer symbols;
-  std::string text = "thrum: stop: waits for goroutine " + std::to_string(chosen.id) + " [";
-  text.append(chosen.status == sched::g_status::waiting ? sched::describe(chosen.reason)
-                                                        : describe(chosen.status));
-  text.append("]");
+  std::string text;
+  base::append(text, {"thrum: stop: waits for goroutine ", base::digits(chosen.id).view(), " [",
+                      chosen.status == sched::g_status::waiting ? sched::describe(chosen.reason)
+                                                                : describe(chosen.status),
+                      "]"});
   if (chosen.name[0] != '\0') {
-    text.append(" \"").append(chosen.name).append("\"");
+    base::append(text, {" \"", chosen.name, "\""});
   }
   for (std::size_t i = 0; i != chosen.size; ++i) {
-    if (!is_internal(symbols.describe(chosen.frames[i]))) {
-      text.append(" in ").append(symbols.describe(chosen.frames[i]));
+    if (const std::string_view place = symbols.describe(chosen.frames[i]); !is_internal(place)) {
+      base::append(text, {" in ", place});
       break;
     }
   }
-  text.append(", started in ").append(symbols.describe(chosen.started_at));
+  base::append(text, {", started in ", symbols.describe(chosen.started_at)});
   if (n != 1) {
-    text.append(", and for ").append(std::to_string(n - 1)).append(n == 2 ? " other" : " others");
+    base::append(text, {", and for ", base::digits(n - 1).view(), n == 2 ? " other" : " others"});
   }
-  return text.append("; let it return, or call the library in its loop\n");
+  base::append(text, {"; let it return, or call the library in its loop\n"});
+  return text;
 }
 
 }}}  // namespace thrum::THRUM_ABI::debug

@@ -90,6 +90,7 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+#include <thrum/detail/base/append.hpp>
 #include <thrum/detail/os/clock.hpp>
 #include <thrum/detail/os/memory.hpp>
 #include <thrum/detail/os/posix/large_file.hpp>
@@ -325,21 +326,19 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
     std::int64_t deadline, bool& late) {
-  std::vector<std::string> words = {tool.path, "-a", "-i", "-e", code_file};
+  constexpr std::string_view end("", 1);
+  std::string words;  // with a zero behind each
+  base::append(words, {tool.path, end});
   if (tool.is_symbolizer) {
-    words = {tool.path, "--output-style=GNU", "--functions=none", "-a", "-i", "-e", code_file};
+    base::append(words, {"--output-style=GNU", end, "--functions=none", end});
   }
+  base::append(words, {"-a", end, "-i", end, "-e", end, code_file, end});
   for (const std::uintptr_t place : places) {
-    std::string digits;
-    for (std::uintptr_t n = place; n != 0 || digits.empty(); n /= 16) {
-      digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    }
-    words.push_back("0x" + digits);
+    base::append(words, {base::digits().append_hex(place).view(), end});
   }
   std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
+  for (std::size_t i = 0; i != words.size(); i = words.find('\0', i) + 1) {
+    arguments.push_back(words.data() + i);
   }
   arguments.push_back(nullptr);
   line_question question;

@@ -147,6 +147,7 @@ void append_file(Message& text, const void* address) noexcept {
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+#include <thrum/detail/base/append.hpp>
 #include <thrum/detail/base/owner.hpp>
 #include <thrum/detail/os/clock.hpp>
 
@@ -158,15 +159,6 @@ void append_file(Message& text, const void* address) noexcept {
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-inline std::string hexadecimal(std::uintptr_t n) {
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    n /= 16;
-  } while (n != 0);
-  return digits;
-}
 
 /// What a symbolizer knows already. A table of our own: what the standard's would cost each user's
 /// compiler is more than all of this file.
@@ -247,12 +239,13 @@ THRUM_OUT_OF_LINE std::string symbolizer::memory::look_up(const void* address) {
   }
   std::string text;
   if (!symbol.empty()) {
-    text.append(symbolizer::demangled(std::string(symbol).c_str())).append(" at ");
+    base::append(text, {symbolizer::demangled(std::string(symbol).c_str()), " at "});
   }
   const std::string_view path(info.dli_fname);
   const std::size_t slash = path.rfind('/');
-  text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+0x");
-  return text.append(hexadecimal(offset));
+  base::append(text, {slash == path.npos ? path : path.substr(slash + 1), "+",
+                      base::digits().append_hex(offset).view()});
+  return text;
 }
 
 THRUM_OUT_OF_LINE symbolizer::symbolizer() : memory_(new memory) {}
