@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <initializer_list>
@@ -160,9 +161,9 @@ class environment_reader {
   /// The first item of THRUM_DEBUG, and its end.
   static std::string_view take_item(std::string_view& rest) noexcept;
 
-  void apply(std::string_view item, options& to);
+  [[gnu::cold]] void apply(std::string_view item, options& to);
 
-  void complain(std::initializer_list<std::string_view> words);
+  [[gnu::cold]] void complain(std::initializer_list<std::string_view> words);
 
   std::string complaints_;
 };
@@ -172,13 +173,13 @@ class environment_reader {
 }}  // namespace thrum::THRUM_ABI
 
 #if THRUM_BODIES
+#include <thrum/detail/base/append.hpp>
 #include <thrum/detail/base/fatal.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/sched/core/traits.hpp>
 
-#include <charconv>
+#include <climits>
 #include <cstdlib>
-#include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -235,8 +236,8 @@ THRUM_OUT_OF_LINE unsigned environment_reader::procs() {
   }
   constexpr unsigned most = sched::traits::max_procs;
   if (n > most) {
-    complain(
-        {"THRUM_MAXPROCS=", text, ": no more than ", std::to_string(most), " processors are used"});
+    complain({"THRUM_MAXPROCS=", text, ": no more than ", base::digits(most).view(),
+              " processors are used"});
     return most;
   }
   return n;
@@ -283,12 +284,21 @@ THRUM_OUT_OF_LINE void environment_reader::poller(options& to) {
 }
 
 THRUM_OUT_OF_LINE bool environment_reader::parse(std::string_view text, unsigned& value) noexcept {
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  return error == std::errc() && end == last;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') {
+      return false;
+    }
+    number = number * 10 + static_cast<unsigned>(c - '0');
+    if (number > UINT_MAX) {
+      return false;
+    }
+  }
+  value = static_cast<unsigned>(number);
+  return !text.empty();
 }
 
-THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options& to) {
+THRUM_COLD THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options& to) {
   const std::size_t equals = item.find('=');
   const std::string_view name = item.substr(0, equals);
   const std::string_view value =
@@ -319,18 +329,17 @@ THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options&
   }
   std::string known;
   for (const debug_key& key : debug_keys) {
-    known.append(known.empty() ? "" : ", ").append(key.name);
+    base::append(known, {known.empty() ? "" : ", ", key.name});
   }
   complain({"THRUM_DEBUG: '", item, "' is ignored; known are ", known,
             ", each as key=number, and trace=file, flight=file, late=milliseconds"});
 }
 
-THRUM_OUT_OF_LINE void environment_reader::complain(std::initializer_list<std::string_view> words) {
-  complaints_.append("thrum: ");
-  for (const std::string_view each : words) {
-    complaints_.append(each);
-  }
-  complaints_.append("\n");
+THRUM_COLD THRUM_OUT_OF_LINE void environment_reader::complain(
+    std::initializer_list<std::string_view> words) {
+  base::append(complaints_, {"thrum: "});
+  base::append(complaints_, words);
+  base::append(complaints_, {"\n"});
 }
 
 }  // namespace go_detail
