@@ -196,14 +196,12 @@ class crash_report {
   void find_others(const sched::goroutine& own) noexcept {
     const std::int64_t now_ms = (os::now() - own.scheduler->started_at) / 1'000'000;
     own.scheduler->pool->for_each([&](sched::goroutine& g) noexcept {
-      goroutine_record record;
-      if (&g == &own || !describe_into(record, g, now_ms)) {
-        return;
+      goroutine_record not_shown;
+      const bool has_room = shown_ != most_others;
+      if (&g != &own && describe_into(has_room ? others_[shown_] : not_shown, g, now_ms)) {
+        shown_ += has_room;
+        ++alive_;
       }
-      if (shown_ != most_others) {
-        others_[shown_++] = record;
-      }
-      ++alive_;
     });
   }
 
