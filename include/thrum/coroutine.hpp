@@ -206,12 +206,13 @@ template <class T>
 co_handle<T> co_spawn(runtime& on, co_task<T> what) {
   using state = coroutine_detail::task_of<typename co_task<T>::promise_type>;
   auto* const made = new state(what.release());
-  THRUM_TRY { coroutine_detail::executor::spawn(on, *made); }
+  THRUM_TRY { coroutine_detail::executor::add(on, *made); }
   THRUM_CATCH_ALL {
     made->drop_reference();
     made->drop_reference();
     THRUM_RETHROW;
   }
+  made->runs_on->push(made->start);
   return co_handle<T>(made);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How coroutines are resumed, and how an executor begins and ends: the functions of executor.hpp.
+// How owners of waits are continued, and how an executor begins and ends: the functions of executor.hpp.
 #ifndef THRUM_DETAIL_COROUTINE_CARRY_HPP
 #define THRUM_DETAIL_COROUTINE_CARRY_HPP
 
@@ -53,11 +53,12 @@ inline void executor::start_carrier(executor* self) noexcept {
   THRUM_TRY { go_detail::start_task(*self->scheduler_, &carry, self); }
   THRUM_CATCH_ALL {
     base::fatal(
-        "coroutine: no memory for the goroutine that resumes coroutines; raise the memory limit");
+        "coroutine, waiter: no memory for the goroutine that continues them; raise the memory "
+        "limit");
   }
 }
 
-/// The next coroutine; null: there is none, or the carrier ends. It has been counted out then.
+/// The next wait that has ended; null: there is none, or the carrier ends. It has been counted out then.
 inline wait_record* executor::take(bool is_first, bool ends) noexcept {
   const section here;
   wait_point* waits = nullptr;
@@ -92,22 +93,28 @@ inline wait_record* executor::take(bool is_first, bool ends) noexcept {
   return ready;
 }
 
-/// A wait has ended: the coroutine goes on, unless it waits for more.
-inline void resume(wait_record& ready) noexcept {
-  task& owner = *ready.owner;
+/// A wait has ended: its owner continues, unless it waits for more.
+inline void end(wait_record& ready) noexcept {
+  wait_owner& owner = *ready.owner;
   end_wait(ready);
   const wake_cause cause = ready.cause.get();
   const bool is_over = cause == wake_cause::closed || cause == wake_cause::cancelled ||
                        (cause == wake_cause::notified && !ready.is_hint);
-  if (!is_over && ready.again(ready)) {
+  if (!is_over && ready.again != nullptr && ready.again(ready)) {
     return;
   }
+  owner.go_on(owner, ready);
+}
+
+inline void task::resume(wait_owner& /*self*/, wait_record& ended) noexcept {
+  auto& own =
+      static_cast<task&>(*ended.owner);  // gcc sees that `here` goes before what refers to it
   carrier here;
-  owner.on = &here;
-  here.next = ready.waits;
-  if (!THRUM_EXCEPTIONS && ready.cause.get() == wake_cause::cancelled) {
-    owner.exited = true;
-    owner.finish();
+  own.on = &here;
+  here.next = ended.waits;
+  if (!THRUM_EXCEPTIONS && ended.cause.get() == wake_cause::cancelled) {
+    own.exited = true;
+    own.finish();
     return;
   }
   while (here.next) {
@@ -128,7 +135,7 @@ inline void executor::carry(executor* self) noexcept {
     if (ready == nullptr) {
       return;  // CO2
     }
-    resume(*ready);
+    end(*ready);
   }
   {
     const section here;
@@ -151,69 +158,93 @@ inline executor* executor::find_locked(const runtime_scheduler& scheduler) noexc
   return free;
 }
 
-inline executor::added executor::add(task& what, runtime_scheduler& on) noexcept {
-  const scoped held(lock_);
+inline executor::added executor::add_locked(wait_owner& what, runtime_scheduler& on) noexcept {
   if (scheduler_ != &on) {  // carriers that run read it without the lock
     scheduler_ = &on;
   }
   what.runs_on = this;
   what.is_cancelled = stops_;
-  tasks_.push_back(what);
+  owners_.push_back(what);
   return {!std::exchange(is_guarded_, true), stops_};
 }
 
+inline void executor::remove(wait_owner& what) noexcept {
+  const section here;
+  for (std::uint32_t turn = 0;; ++turn) {
+    {
+      const scoped held(lock_);
+      if (cancels_ != &what) [[likely]] {
+        owners_.remove(what);
+        return;
+      }
+    }
+    sched::back_off(turn);
+  }
+}
+
 /// The guardian could not be started.
-THRUM_COLD inline void executor::take_back(task& what) noexcept {
+THRUM_COLD inline void executor::take_back(wait_owner& what) noexcept {
   const section here;
   const scoped list(all().lock);
   const scoped held(lock_);
-  tasks_.remove(what);
-  if (!tasks_.empty()) {
+  owners_.remove(what);
+  if (!owners_.empty()) {
     base::fatal(
-        "co_spawn: no memory for the goroutine that waits for coroutines; raise the memory limit");
+        "co_spawn, waiter::start: no memory for the goroutine that waits for coroutines and "
+        "waiters; raise the "
+        "memory limit");
   }
   is_guarded_ = false;
   scheduler_ = nullptr;
 }
 
-inline void executor::spawn(runtime& on, task& what) {
-  executor* found = nullptr;
-  added how{};
+inline executor::added executor::list(wait_owner& what, runtime_scheduler& on) {
+  // [co.last <] acquire: the executor that another thread has made
+  if (executor* const last = last_found().load(acquire)) {
+    const section here;
+    const scoped held(last->lock_);
+    if (last->scheduler_ == &on && last->is_guarded_) [[likely]] {
+      return last->add_locked(what, on);
+    }
+  }
   for (executor* made = nullptr;;) {
     {
       const section here;
-      const scoped list(all().lock);
+      const scoped every(all().lock);
       if (made != nullptr) {
         made->next_ = all().first;
         all().first = made;
       }
-      found = find_locked(on.scheduler());
-      if (found != nullptr) {
-        how = found->add(what, on.scheduler());
-        break;
+      if (executor* const found = find_locked(on)) {
+        last_found().store(found, release);  // [co.last >] release: what made it
+        const scoped held(found->lock_);
+        return found->add_locked(what, on);
       }
     }
     made = new executor;  // CO3
   }
+}
+
+inline void executor::add(runtime& on, wait_owner& what) {
+  const added how = list(what, on.scheduler());
   if (how.guarded_here) {
-    THRUM_TRY { on.go({.name = "coroutines"}, &guard, found); }
+    THRUM_TRY { on.go({.name = "coroutines"}, &guard, what.runs_on); }
     THRUM_CATCH_ALL {
-      found->take_back(what);
+      what.runs_on->take_back(what);
       THRUM_RETHROW;
     }
   }
   if (how.stops) {
     what.cancel();
   }
-  found->push(what.start);
 }
 
 /// The guardian.
 inline void executor::guard(executor* self) noexcept {
   for (bool stops = false;;) {
-    if (self->wait_for_tasks(!stops) == wake_cause::cancelled) {
+    if (self->wait_for_owners(!stops) == wake_cause::cancelled) {
       stops = true;
-      self->cancel_tasks();
+      self->cancel_owners();
     }
     const section here;
     const scoped list(all().lock);
@@ -226,7 +257,7 @@ inline void executor::guard(executor* self) noexcept {
   }
 }
 
-inline wake_cause executor::wait_for_tasks(bool cancellable) noexcept {
+inline wake_cause executor::wait_for_owners(bool cancellable) noexcept {
   section here;
   sync_detail::waiting self(here, guardian_);
   lock_.lock();
@@ -237,24 +268,26 @@ inline wake_cause executor::wait_for_tasks(bool cancellable) noexcept {
   return self.wait({wait_reason::join, cancellable});
 }
 
-/// The runtime stops. Tasks that are started from here on are cancelled by spawn().
-THRUM_COLD inline void executor::cancel_tasks() noexcept {
+/// The runtime stops. Owners that are added from here on are cancelled by add().
+THRUM_COLD inline void executor::cancel_owners() noexcept {
   const section here;
   for (;;) {
     lock_.lock();
     stops_ = true;
-    task* const first = tasks_.front();
+    wait_owner* const first = owners_.front();
     if (first == nullptr || first->is_cancelled) {  // those behind it are cancelled, too
       lock_.unlock();
       return;
     }
-    tasks_.remove(*first);
-    tasks_.push_back(*first);
+    owners_.remove(*first);
+    owners_.push_back(*first);
     first->is_cancelled = true;
-    first->add_reference();
+    cancels_ = first;
     lock_.unlock();
     first->cancel();
-    first->drop_reference();
+    lock_.lock();
+    cancels_ = nullptr;
+    lock_.unlock();
   }
 }
 

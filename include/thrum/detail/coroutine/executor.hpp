@@ -1,16 +1,18 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// Where coroutines run: goroutines that resume them, and the life of a coroutine that co_spawn starts.
+// Where coroutines and the functions of waiters run: on goroutines that call them; and the life of a coroutine
+// that co_spawn starts.
 //
 // State
+//   owner       what waits, one wait after another: a task, or a waiter (<thrum/waiter.hpp>)
 //   task        a coroutine that co_spawn has started, with all that it awaits: one of them runs or waits
-//   executor    the queue of resumable coroutines of one runtime
-//   carrier     a goroutine that takes coroutines from the queue and resumes them, until the queue is empty
-//   guardian    a goroutine that waits as long as the executor has tasks
+//   executor    the queue of waits that have ended, of one runtime
+//   carrier     a goroutine that takes waits from the queue and continues their owners, until the queue is empty
+//   guardian    a goroutine that waits as long as the executor has owners
 //
-// A wait of a coroutine is a callback_point (wait_point.hpp): waking it pushes it to the executor's queue.
-// So no object that can be waited on knows of coroutines, and no other waiter pays for them.
+// Such a wait is a callback_point (wait_point.hpp): waking it pushes it to the executor's queue.
+// So no object that can be waited on knows of owners, and no other waiter pays for them.
 //
 // Invariants
 //   CO1  while the queue is not empty, a carrier is coming: it is runnable, and has not looked at the queue.
@@ -20,11 +22,13 @@
 //        carrier: each is pushed before the other waits.
 //   CO3  an executor is never freed, only used for another runtime: a thread that has pushed may still drop
 //        the lock.
-//   CO4  the guardian ends after the last task and the last carrier. So a runtime does not end before
-//        its tasks, and their waits find an executor.
+//   CO4  the guardian ends after the last owner and the last carrier. So a runtime does not end before
+//        its owners, and their waits find an executor.
+//   CO5  an owner that the guardian cancels stays listed until that is done: remove() waits for it. So an owner
+//        may be destroyed after remove().
 //
 // How a runtime stops: the guardian's wait is cancelled as that of each goroutine; the guardian then cancels
-// the wait of each task by a stop_relay (stop_relay.hpp), which throws goroutine_exit into the coroutine.
+// the wait of each owner by a stop_relay (stop_relay.hpp), which throws goroutine_exit into a coroutine.
 //
 // Why a coroutine that awaits another is not resumed directly (symmetric transfer): without optimisation gcc
 // makes a call of it, and a loop of awaits that do not wait overflows the stack. The carrier resumes what the
@@ -56,6 +60,7 @@ using namespace sched;
 
 class executor;
 class task;
+class wait_owner;
 struct wait_end;
 
 /// Where a coroutine that runs leaves what its carrier does next. Lies in the carrier's frame.
@@ -64,7 +69,7 @@ struct carrier {
   task* ended = nullptr;
 };
 
-/// The wait of a coroutine. Lies in its frame.
+/// A wait. Lies in the frame of its coroutine, or in its waiter.
 struct wait_record : sync_detail::queue_word::waiter {
   wait_record() noexcept : waiter(&push) {}
   wait_record(const wait_record&) = delete;
@@ -72,16 +77,16 @@ struct wait_record : sync_detail::queue_word::waiter {
 
   /// What the point is linked on, for `withdraw`.
   void* place = nullptr;
-  std::coroutine_handle<> waits{};
-  task* owner = nullptr;
-  /// Called by the carrier after a wait that did not end by what was waited for; true: it waits again. May
-  /// be null.
+  std::coroutine_handle<> waits{};  // null: a waiter does
+  wait_owner* owner = nullptr;
+  /// Called by the carrier after a wait that did not end by what was waited for; true: it waits again. Null:
+  /// never.
   bool (*again)(wait_record&) noexcept = nullptr;
   bool is_hint =
       false;  // `again` is called also after what was waited for: another may have it already
   wake_cause last_cause = wake_cause::none;  // of the wait before, for `again`
   wait_end* until = nullptr;                 // null: it has no end of its own
-  bool is_shown = false;                     // to the owner's relay
+  wait_point* shown = nullptr;               // to the owner's relay
   wait_record* next_ready = nullptr;
 
  private:
@@ -93,18 +98,36 @@ inline wait_record& record_of(wait_point& point) noexcept {
   return static_cast<wait_record&>(point);
 }
 
-/// A coroutine that co_spawn has started.
-class task : public base::list_node<task> {
+/// What waits, one wait after another.
+class wait_owner : public base::list_node<wait_owner> {
  public:
-  task(const task&) = delete;
-  task& operator=(const task&) = delete;
+  using continue_function = void (*)(wait_owner& self, wait_record& ended) noexcept;
 
+  wait_owner(const wait_owner&) = delete;
+  wait_owner& operator=(const wait_owner&) = delete;
+
+  /// Ends the wait, and all later ones. Any thread; only the first call does anything.
+  void cancel() noexcept;
+
+  const continue_function go_on;  // called by the carrier after a wait
+  executor* runs_on = nullptr;
+  bool is_cancelled = false;  // by the guardian, or soon; under the executor's lock
+  basic_stop_relay<traits, wait_point> cancellation;
+
+ protected:
+  explicit wait_owner(continue_function then) noexcept : go_on(then) {}
+  ~wait_owner() = default;
+
+ private:
+  std::atomic<bool> is_asked_{false};
+};
+
+/// A coroutine that co_spawn has started.
+class task : public wait_owner {
+ public:
   /// Called by the carrier when the coroutine has ended.
   void finish() noexcept;
 
-  void add_reference() noexcept {
-    references_.fetch_add(1, relaxed);  // relaxed: the caller holds one already
-  }
   void drop_reference() noexcept {
     // [co.refs <>] acq_rel, with itself: every use by others happened before the last one destroys it.
     if (references_.fetch_sub(1, acq_rel) == 1) {
@@ -137,22 +160,18 @@ class task : public base::list_node<task> {
     });
   }
 
-  /// Ends the wait of the coroutine, and all later ones. Called once.
-  void cancel() noexcept;
-
-  executor* runs_on = nullptr;
-  bool is_cancelled =
-      false;              // or will be, by the thread that has set this; under the executor's lock
   carrier* on = nullptr;  // owner: the carrier that runs it
-  basic_stop_relay<traits, wait_point> cancellation;
-  bool exited = false;  // it was cancelled: no value, no error
+  bool exited = false;    // it was cancelled: no value, no error
   wait_record start;
 
  protected:
-  explicit task(void (*destroy)(task&) noexcept) noexcept : destroy_(destroy) {}
+  explicit task(void (*destroy)(task&) noexcept) noexcept
+      : wait_owner(&resume), destroy_(destroy) {}
   ~task() = default;
 
  private:
+  static void resume(wait_owner& self, wait_record& ended) noexcept;
+
   void (*const destroy_)(task&) noexcept;
   std::atomic<std::uint32_t> references_{2};  // of the handle, and of the coroutine until it ends
   spin_lock join_lock_{lock_rank::ending};
@@ -166,18 +185,15 @@ class executor {
   executor(const executor&) = delete;
   executor& operator=(const executor&) = delete;
 
-  /// Starts a task on a runtime; throws what runtime::go throws.
-  static void spawn(runtime& on, task& what);
+  /// Lists an owner, whose runtime ends its waits from here on; throws what runtime::go throws. The owner is
+  /// pushed next, or waits.
+  static void add(runtime& on, wait_owner& what);
 
-  /// A coroutine can be resumed.
+  /// A wait has ended.
   void push(wait_record& ready) noexcept;
 
-  /// A task has ended.
-  void remove(task& what) noexcept {
-    const section here;
-    const scoped held(lock_);
-    tasks_.remove(what);
-  }
+  /// An owner has ended, or waits no more.
+  void remove(wait_owner& what) noexcept;
 
  private:
   struct executors {
@@ -186,6 +202,11 @@ class executor {
   };
   static executors& all() noexcept {
     static constinit executors of_process;
+    return of_process;
+  }
+  /// Of the last runtime that was looked for: nearly every program has one.
+  static std::atomic<executor*>& last_found() noexcept {
+    static constinit std::atomic<executor*> of_process{nullptr};
     return of_process;
   }
 
@@ -198,10 +219,11 @@ class executor {
 
   struct added {
     bool guarded_here;  // the caller starts the guardian
-    bool stops;         // the caller cancels the task
+    bool stops;         // the caller cancels the owner
   };
-  added add(task& what, runtime_scheduler& on) noexcept;
-  void take_back(task& what) noexcept;
+  added add_locked(wait_owner& what, runtime_scheduler& on) noexcept;
+  static added list(wait_owner& what, runtime_scheduler& on);
+  void take_back(wait_owner& what) noexcept;
 
   void launch_carrier(runtime_scheduler& on) noexcept;
   static void start_carrier(executor* self) noexcept;
@@ -209,10 +231,10 @@ class executor {
   wait_record* take(bool is_first, bool ends) noexcept;
 
   static void guard(executor* self) noexcept;
-  wake_cause wait_for_tasks(bool cancellable) noexcept;
-  void cancel_tasks() noexcept;
+  wake_cause wait_for_owners(bool cancellable) noexcept;
+  void cancel_owners() noexcept;
 
-  bool is_idle_locked() const noexcept { return tasks_.empty() && carriers_ == 0; }
+  bool is_idle_locked() const noexcept { return owners_.empty() && carriers_ == 0; }
 
   spin_lock lock_{lock_rank::waiters};
   // All of these are under lock_.
@@ -223,7 +245,8 @@ class executor {
   bool is_guarded_ = false;
   bool stops_ = false;
   std::uint32_t carriers_ = 0;  // that have not ended
-  base::intrusive_list<task> tasks_;
+  base::intrusive_list<wait_owner> owners_;
+  wait_owner* cancels_ = nullptr;  // CO5
   sync_detail::wait_list guardian_{lock_};
   late late_;
   executor* next_ = nullptr;  // of all()
@@ -254,8 +277,11 @@ inline void task::finish() noexcept {
   drop_reference();
 }
 
-THRUM_COLD inline void task::cancel() noexcept {
+THRUM_COLD inline void wait_owner::cancel() noexcept {
   const section here;
+  if (is_asked_.exchange(true, relaxed)) {  // relaxed: the relay orders what belongs to the request
+    return;
+  }
   wait_point* const point = cancellation.request([](wait_point& found) noexcept {
     found.gate.announce();
     traits::heavy_fence();  // [s.gate =] the gate is open before the cause is read

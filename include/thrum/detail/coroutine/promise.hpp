@@ -126,8 +126,8 @@ class task_of final : public task {
 #endif
 }
 
-/// A wait of a coroutine. Self has start(may_wait): true if it waits, and another thread may run the
-/// coroutine by then; else `cause` says what came of it.
+/// A wait, and what a coroutine awaits. Self has start(may_wait): true if it waits, and another thread may
+/// continue the owner by then; else `cause` says what came of it. And await_resume(), the result.
 template <class Self, class End>
 class awaiting : public wait_record {
  public:
@@ -138,19 +138,28 @@ class awaiting : public wait_record {
   template <std::derived_from<promise_base> P>
   THRUM_NOINLINE bool await_suspend(std::coroutine_handle<P> by) {
     waits = by;
-    owner = by.promise().owner;
+    task& of = *by.promise().owner;
+    if (begin(of)) [[likely]] {
+      return true;
+    }
+#if !THRUM_EXCEPTIONS
+    if (cause.get() == wake_cause::cancelled) {
+      of.exited = true;
+      of.on->ended = &of;
+      return true;
+    }
+#endif
+    return false;
+  }
+
+  /// Begins the first wait. True: it waits, or has ended on another thread already.
+  bool begin(wait_owner& of) {
+    owner = &of;
     until = end_.prepare();
     if (static_cast<Self*>(this)->start(true)) [[likely]] {
       return true;
     }
     end_wait(*this);
-#if !THRUM_EXCEPTIONS
-    if (cause.get() == wake_cause::cancelled) {
-      owner->exited = true;
-      owner->on->ended = owner;
-      return true;
-    }
-#endif
     return false;
   }
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// How a coroutine waits: park_record() is W2 of wait_point.hpp, end_wait() its W4.
+// How an owner waits: park_record() is W2 of wait_point.hpp, end_wait() its W4.
 //
 // Besides what is waited for, three may end the wait, as with a goroutine: its deadline and its stop, if the
 // caller has given one (wait_end), and the end of the runtime (task::cancellation). The relays and the timer
-// lie with the record, in the frame of the coroutine, which goes on only when they are out of use.
+// lie with the record, whose owner continues only when they are out of use.
 #ifndef THRUM_DETAIL_COROUTINE_WAIT_END_HPP
 #define THRUM_DETAIL_COROUTINE_WAIT_END_HPP
 
@@ -28,42 +28,43 @@ namespace thrum { inline namespace THRUM_ABI { namespace coroutine_detail {
 /// When a wait ends by itself.
 struct wait_end {
   struct alarm : basic_timer<traits> {
-    wait_record* of = nullptr;
+    wait_point* of = nullptr;
   };
 
   std::int64_t deadline = no_deadline;
   stop_relay* stop = nullptr;  // null: there is none
   alarm timer;
-  bool is_shown = false;  // the record, to `stop`
+  wait_point* shown = nullptr;  // to `stop`
   bool is_armed = false;
 };
 
 inline void time_out_record(basic_timer<traits>& timer, bool /*first*/) noexcept {
-  wait_record& record = *static_cast<wait_end::alarm&>(timer).of;
-  if (withdraw_in_time(record)) {
-    wake(record);
+  wait_point& point = *static_cast<wait_end::alarm&>(timer).of;
+  if (withdraw_in_time(point)) {
+    wake(point);
   }
 }
 
-/// Takes a record out that a stop cannot find, under the lock. False: a waker has it.
-inline bool take_out_locked(wait_record& record, wake_cause cause) noexcept {
-  if (record.withdraw(record, true) != withdrawal::done) {
+/// Takes a point out that a stop cannot find, under the lock. False: a waker has it.
+inline bool take_out_locked(wait_point& point, wake_cause cause) noexcept {
+  if (point.withdraw(point, true) != withdrawal::done) {
     return false;
   }
-  settle(record, cause);
+  settle(point, cause);
   return true;
 }
 
-/// Lets a record wait that is linked. The lock is held, and released. False: the wait is over already. If
-/// true, another thread may run the coroutine before this returns.
+/// Lets a record wait by a point that is linked. The lock is held, and released. False: the wait is over already. If
+/// true, another thread may continue the owner before this returns.
 template <class Lock>
-bool park_record(section& here, wait_record& record, Lock& held) noexcept {
+bool park_at(section& here, wait_record& record, wait_point& point, Lock& held) noexcept {
   wait_end* const until = record.until;
   if (until != nullptr) {
-    record.gate.open();
+    point.gate.open();
   }
-  record.is_shown = record.owner->cancellation.show(record);
-  if (!record.is_shown && take_out_locked(record, wake_cause::cancelled)) [[unlikely]] {
+  if (record.owner->cancellation.show(point)) [[likely]] {
+    record.shown = &point;
+  } else if (take_out_locked(point, wake_cause::cancelled)) {
     held.unlock();
     return false;
   }
@@ -72,8 +73,9 @@ bool park_record(section& here, wait_record& record, Lock& held) noexcept {
     return true;
   }
   if (until->stop != nullptr) {
-    until->is_shown = until->stop->show(record);
-    if (!until->is_shown && take_out_locked(record, wake_cause::timed_out)) {
+    if (until->stop->show(point)) {
+      until->shown = &point;
+    } else if (take_out_locked(point, wake_cause::timed_out)) {
       held.unlock();
       return false;
     }
@@ -84,7 +86,7 @@ bool park_record(section& here, wait_record& record, Lock& held) noexcept {
     return true;
   }
   machine& m = here.this_m();
-  until->timer.of = &record;
+  until->timer.of = &point;
   until->timer.fire = &time_out_record;
   until->is_armed = true;
   const auto added = m.p->timers.add(until->timer, when);
@@ -93,15 +95,20 @@ bool park_record(section& here, wait_record& record, Lock& held) noexcept {
   return true;
 }
 
-/// Before the coroutine goes on, or waits again: no other thread looks at the record any more.
+/// park_at, by the point that the record is.
+template <class Lock>
+bool park_record(section& here, wait_record& record, Lock& held) noexcept {
+  return park_at(here, record, record, held);
+}
+
+/// Before the owner continues, or waits again: no other thread looks at the point any more.
 inline void end_wait(wait_record& record) noexcept {
-  if (record.is_shown) {
-    record.owner->cancellation.hide(record);
-    record.is_shown = false;
+  if (wait_point* const shown = std::exchange(record.shown, nullptr)) {
+    record.owner->cancellation.hide(*shown);
   }
   if (wait_end* const until = record.until) {
-    if (std::exchange(until->is_shown, false)) {
-      until->stop->hide(record);
+    if (wait_point* const shown = std::exchange(until->shown, nullptr)) {
+      until->stop->hide(*shown);
     }
     if (std::exchange(until->is_armed, false)) {
       const section here;
