@@ -24,6 +24,8 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
             "thrum/detail/interpose/transfer.hpp",
             # Which Asio there is, and what it can do.
             "thrum/detail/interop/asio_operation.hpp", "thrum/interop/asio.hpp",
+            # Which senders there are.
+            "thrum/interop/execution.hpp",
             # Whether there is Tracy.
             "thrum/debug/tracy.hpp"}
 

@@ -55,7 +55,8 @@ class waiter : private coroutine_detail::wait_owner {
   ~waiter() {
     if (waits_) {
       base::fatal(
-          "waiter: it is destroyed while it waits; cancel() it, and destroy it when its function has been called");
+          "waiter: it is destroyed while it waits; cancel() it, and destroy it when its function "
+          "has been called");
     }
     end_last();
   }

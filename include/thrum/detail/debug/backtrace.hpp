@@ -52,12 +52,13 @@ THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexce
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
         "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
-        "::asio_detail::", "::tracy_detail::",
+        "::asio_detail::", "::execution_detail::", "::tracy_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        "14profile_detail", "11page_detail", "11asio_detail", "12tracy_detail",
+        "14profile_detail", "11page_detail", "11asio_detail", "16execution_detail",
+        "12tracy_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
