@@ -13,6 +13,7 @@
 #include <thrum/detail/base/error.hpp>
 #include <thrum/detail/coroutine/executor.hpp>
 #include <thrum/detail/coroutine/promise.hpp>
+#include <thrum/detail/coroutine/select_wait.hpp>
 #include <thrum/detail/coroutine/sync_waits.hpp>
 #include <thrum/detail/coroutine/wait_end.hpp>
 #include <thrum/detail/coroutine/waits.hpp>
@@ -20,6 +21,7 @@
 #include <thrum/go.hpp>
 #include <thrum/join_handle.hpp>
 #include <thrum/runtime.hpp>
+#include <thrum/select.hpp>  // IWYU pragma: export: the cases
 #include <thrum/stop_condition.hpp>
 #include <thrum/sync/mutex.hpp>
 #include <thrum/sync/semaphore.hpp>
@@ -40,7 +42,7 @@ namespace thrum { inline namespace THRUM_ABI {
 /// starts when it is awaited, by another such coroutine, or passed to co_spawn. Move-only. An exception that
 /// leaves it leaves the co_await, or the join.
 ///
-/// Awaits: async_recv, async_send, async_sleep_for, async_lock, async_acquire, async_wait, a co_task, a co_handle, a join_handle. A call that blocks,
+/// Awaits: async_recv, async_send, async_select, async_sleep_for, async_lock, async_acquire, async_wait, a co_task, a co_handle, a join_handle. A call that blocks,
 /// of thrum or another library, is allowed: it blocks the goroutine that runs the coroutine, and no
 /// other coroutine. A coroutine may continue on another thread after each co_await.
 ///
@@ -299,6 +301,17 @@ auto async_sleep_for(std::chrono::duration<Rep, Period> time, const Until& until
   using end = coroutine_detail::ended_by<Until>;
   return coroutine_detail::sleep_wait<end>(
       time_detail::end_of_sleep(time_detail::nanoseconds_of(time)), end(until));
+}
+
+/// `const std::size_t i = co_await async_select(on_recv(c, f), on_timeout(1s))` carries out one of the cases, as
+/// select does, calls its handler in the coroutine and is its index. A descriptor's readiness, the end of a goroutine
+/// and a stop or a context are cases, too: io::on_readable, io::on_writable, on_join, on_done. The cases are moved;
+/// what they refer to must outlive the wait. usage_error if a chosen case sends to a closed channel; and what the
+/// handler throws.
+template <class... Cases>
+requires(select_detail::is_select_case<Cases>&&...) auto async_select(Cases... cases) {
+  static_assert(sizeof...(Cases) != 0, "async_select: it has no cases; pass one at least");
+  return coroutine_detail::select_wait<Cases...>(std::move(cases)...);
 }
 
 /// `const auto lock = co_await async_lock(m)` locks a mutex and gives the std::unique_lock that owns it. With

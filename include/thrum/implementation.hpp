@@ -43,6 +43,8 @@
 #if THRUM_SEPARATE
 // What <thrum/io_uring.hpp> makes available.
 #include <thrum/detail/netpoll/io_uring.hpp>
+// What <thrum/coroutine.hpp> uses.
+#include <thrum/detail/select/call.hpp>
 #endif
 //
 #include <thrum/detail/base/put_macros_back.hpp>

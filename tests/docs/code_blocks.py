@@ -49,7 +49,7 @@ COMPILE = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-Wall", "-Wextra"
 TRIED = {
     "openmp": (["-fopenmp"], ""),
     "asio": ([], "#include <asio/version.hpp>\n"),
-    "stdexec": ([], "#include <stdexec/execution.hpp>\n"),
+    "stdexec": (["-O1"], "#include <stdexec/execution.hpp>\n"),
     "glibc": ([], "#include <features.h>\n#if !defined(__GLIBC__) || !defined(__LP64__)\n#error\n#endif\n"),
 }
 

@@ -129,8 +129,9 @@ IN_RUNTIME("a sender completes with what a coroutine would get, and with what it
   complete(as_sender([items] { return async_send(items, 1); }), wrong);
   CHECK(is_usage_error("async_send", [&] { std::rethrow_exception(wrong.error); }));
   completion thrown;
-  complete(as_sender([]() -> decltype(async_sleep_for(1ms)) { throw std::runtime_error("of make"); }),
-           thrown);
+  complete(
+      as_sender([]() -> decltype(async_sleep_for(1ms)) { throw std::runtime_error("of make"); }),
+      thrown);
   CHECK_THROWS_WITH(std::rethrow_exception(thrown.error), "of make");
   CHECK(received.count() + closed.count() + wrong.count() + thrown.count() == 4);
 }
@@ -217,8 +218,10 @@ TEST_CASE("stdexec waits for two channels at once, and for one after the other")
   const auto sum = [](const auto& a, const auto& b) { return *a + *b; };
   CHECK(stdexec::sync_wait(stdexec::when_all(one, ten) | stdexec::then(sum)) == std::tuple(11));
   CHECK(stdexec::sync_wait(ten | stdexec::let_value([&](auto& first) {
-          return one | stdexec::then([&](const auto& second) { return sum(first, second); });
-        })) == std::tuple(11));
+                             return one | stdexec::then([&](const auto& second) {
+                                      return sum(first, second);
+                                    });
+                           })) == std::tuple(11));
 }
 
 TEST_CASE("an error in stdexec's when_all stops the other wait") {

@@ -65,8 +65,7 @@ struct make_turn {
 };
 
 template <class Make>
-using result_of =
-    decltype(std::declval<std::invoke_result_t<Make&>&>().await_resume());
+using result_of = decltype(std::declval<std::invoke_result_t<Make&>&>().await_resume());
 
 template <class T>
 struct value_signature {

@@ -98,6 +98,11 @@ inline wait_record& record_of(wait_point& point) noexcept {
   return static_cast<wait_record&>(point);
 }
 
+/// The gate that a thread shuts which ends the wait of a point.
+inline basic_gate<traits>& gate_of(wait_point& point) noexcept {
+  return point.selection != nullptr ? point.selection->self.gate : point.gate;
+}
+
 /// What waits, one wait after another.
 class wait_owner : public base::list_node<wait_owner> {
  public:
@@ -283,13 +288,14 @@ THRUM_COLD inline void wait_owner::cancel() noexcept {
     return;
   }
   wait_point* const point = cancellation.request([](wait_point& found) noexcept {
-    found.gate.announce();
+    auto& gate = gate_of(found);
+    gate.announce();
     traits::heavy_fence();  // [s.gate =] the gate is open before the cause is read
     if (is_settled(found)) {
       return false;
     }
-    const bool ours = found.gate.visit([&]() noexcept { return found.withdraw(found, false); }) ==
-                      withdrawal::done;
+    const bool ours =
+        gate.visit([&]() noexcept { return found.withdraw(found, false); }) == withdrawal::done;
     if (ours) {
       found.cause.set(wake_cause::cancelled);
     }

@@ -139,7 +139,7 @@ class awaiting : public wait_record {
   THRUM_NOINLINE bool await_suspend(std::coroutine_handle<P> by) {
     waits = by;
     task& of = *by.promise().owner;
-    if (begin(of)) [[likely]] {
+    if (static_cast<Self*>(this)->begin(of)) [[likely]] {
       return true;
     }
 #if !THRUM_EXCEPTIONS

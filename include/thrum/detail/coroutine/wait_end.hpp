@@ -60,7 +60,7 @@ template <class Lock>
 bool park_at(section& here, wait_record& record, wait_point& point, Lock& held) noexcept {
   wait_end* const until = record.until;
   if (until != nullptr) {
-    point.gate.open();
+    gate_of(point).open();
   }
   if (record.owner->cancellation.show(point)) [[likely]] {
     record.shown = &point;

@@ -169,6 +169,9 @@ class select_locks {
 
   bool empty() const noexcept { return size_ == 0; }
 
+  /// How many channels there are.
+  std::size_t size() const noexcept { return size_; }
+
   /// Whether several cases are on one channel.
   bool has_duplicates() const noexcept { return has_duplicates_; }
 
