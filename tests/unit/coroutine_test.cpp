@@ -233,6 +233,27 @@ IN_RUNTIME("a mutex excludes coroutines and goroutines from each other", with_pr
   CHECK(count == 2 * n * rounds);
 }
 
+IN_RUNTIME("a goroutine that waits for a condition variable leaves the mutex to a coroutine",
+           with_procs(1)) {
+  thrum::mutex mutex;
+  thrum::condition_variable changed;
+  bool is_set = false;
+  std::unique_lock lock(mutex);
+  auto setter = co_spawn(
+      [](thrum::mutex& guard, thrum::condition_variable& to, bool& flag) -> co_task<> {
+        const auto own = co_await async_lock(guard);
+        flag = true;
+        to.notify_one();
+      }(mutex, changed, is_set));
+  for (int i = 0; i != 10; ++i) {
+    thrum::this_goroutine::yield();
+  }
+  changed.wait(lock, [&] { return is_set; });
+  lock.unlock();
+  setter.join();
+  CHECK(is_set);
+}
+
 IN_RUNTIME("a semaphore gives coroutines and goroutines so many permits", with_procs(4)) {
   constexpr int permits = 2;
   const int rounds = scaled(2'000);

@@ -241,7 +241,8 @@ class executor {
 
   bool is_idle_locked() const noexcept { return owners_.empty() && carriers_ == 0; }
 
-  spin_lock lock_{lock_rank::waiters};
+  // Taken with the lock of a condition variable held, whose waiter unlocks a mutex that a coroutine awaits.
+  spin_lock lock_{lock_rank::sleeper};
   // All of these are under lock_.
   runtime_scheduler* scheduler_ = nullptr;
   wait_record* first_ = nullptr;

@@ -136,9 +136,9 @@ class select_wait : public awaiting<select_wait<Cases...>, ended_by_clock> {
   }
 
  private:
-  using releases = std::conditional_t<(noexcept(std::declval<Cases&>().release(true)) && ...),
-                                      select_detail::release_of_all_surely,
-                                      select_detail::release_of_all>;
+  using releases =
+      std::conditional_t<(noexcept(std::declval<Cases&>().release(true)) && ...),
+                         select_detail::release_of_all_surely, select_detail::release_of_all>;
 
   struct round : recorded_select {
     explicit round(wait_record& record) noexcept {
@@ -163,9 +163,7 @@ class select_wait : public awaiting<select_wait<Cases...>, ended_by_clock> {
     std::apply([&](auto&... each) { (f(i++, each), ...); }, cases_);
   }
 
-  select_detail::select_frame frame() noexcept {
-    return {operations_, n, by_address_, nullptr};
-  }
+  select_detail::select_frame frame() noexcept { return {operations_, n, by_address_, nullptr}; }
 
   std::int64_t deadline_of(std::size_t which) noexcept {
     std::int64_t found = no_deadline;
@@ -215,7 +213,8 @@ class select_wait : public awaiting<select_wait<Cases...>, ended_by_clock> {
     const std::size_t timed = own.first_timed();
     if (timed != n && own.deadline_of(timed) <= time_detail::time_now()) {
       bool has_come = true;
-      own.each_case([&](std::size_t i, auto& of) { has_come = i == timed ? of.has_come() : has_come; });
+      own.each_case(
+          [&](std::size_t i, auto& of) { has_come = i == timed ? of.has_come() : has_come; });
       if (has_come) {
         own.chosen_ = timed;
         return false;
