@@ -21,8 +21,8 @@ struct label_list;
 }
 
 /// Adds labels to the calling goroutine until its scope ends. Goroutines that are started inside the scope inherit all
-/// labels of the goroutine that starts them, and keep them to their end. Dumps, the report of a crash and traces show
-/// them. A label replaces an outer one of that key. Scopes of a goroutine end in reverse order, on the goroutine that
+/// labels of the goroutine that starts them, and keep them to their end. Dumps, the report of a crash, traces and
+/// profiles show them. A label replaces an outer one of that key. Scopes of a goroutine end in reverse order, on the goroutine that
 /// began them. Without effect outside of a goroutine.
 ///
 ///     const thrum::label_scope labels({{"tenant", name}, {"request", id}});
@@ -72,6 +72,11 @@ struct label_texts : sched::label_list {
   label_texts(const sched::label_list* outer,
               std::initializer_list<std::pair<std::string_view, std::string_view>> more) {
     destroy = [](sched::label_list& own) noexcept { delete static_cast<label_texts*>(&own); };
+    for_each = [](const sched::label_list& own, void* to, take_function take) {
+      for (const auto& [key, value] : static_cast<const label_texts&>(own).all) {
+        take(to, key, value);
+      }
+    };
     if (outer != nullptr) {
       all = static_cast<const label_texts*>(outer)->all;
     }

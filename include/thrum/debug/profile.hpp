@@ -29,7 +29,7 @@ enum class profile_form : std::uint8_t {
 ///
 /// Each goroutine stops for a moment, as for dump_goroutines. Then the calling thread asks the system's tool for source
 /// lines, inside blocking(), for 2 s at most. Labels of a sample: `state` (what it waits for), `name`, and `started`
-/// (where). Not inside a section or a handler of a signal.
+/// (where), and the goroutine's own labels (label_scope). Not inside a section or a handler of a signal.
 inline std::string goroutine_profile(profile_form form = profile_form::pprof);
 
 /// Begins to note where the threads of all runtimes compute: `rate` samples for a second of each thread's CPU time, but no more than
@@ -42,7 +42,7 @@ inline std::string goroutine_profile(profile_form form = profile_form::pprof);
 inline void start_cpu_profile(unsigned rate = 100);
 
 /// Ends what start_cpu_profile began and returns the profile: the samples and the CPU time at each stack, with the labels `name`
-/// and `started` (where) of the goroutine. `state` is "scheduler" if there was none, and "dropped" for samples without
+/// and `started` (where) of the goroutine, and its own. `state` is "scheduler" if there was none, and "dropped" for samples without
 /// room. Asks the system's tool for source lines, inside blocking(), for 2 s at most. usage_error: no profile is being made.
 inline std::string stop_cpu_profile(profile_form form = profile_form::pprof);
 

@@ -4,6 +4,7 @@
 // Profiles, read by readers that are not the library's: a program in Python, and `go tool pprof`.
 
 #include <thrum/debug/profile.hpp>
+#include <thrum/labels.hpp>
 
 #include "support/dumped.hpp"
 #include "support/folder.hpp"
@@ -43,6 +44,7 @@ std::string beside_waiting(F f) {
     for (int i = 0; i != 2; ++i) {
       all.go([end] {
         thrum::this_goroutine::name("twin");
+        const thrum::label_scope labels({{"tenant", "a, b"}, {"role", "waiter"}});
         wait_to_be_profiled(end);
       });
     }
@@ -123,6 +125,7 @@ void beside_computing(F f) {
     for (int i = 0; i != 6; ++i) {
       all.go([&ends, &begun] {
         thrum::this_goroutine::name("burner");
+        const thrum::label_scope labels({{"role", "computes"}});
         ++begun;
         CHECK(compute_to_be_profiled(ends) != 0);
       });
@@ -159,7 +162,8 @@ TEST_CASE("a goroutine profile counts goroutines by state, name, callers and sta
     const std::string text = read_by("python3 " THRUM_READ_PROFILE, profile);
     INFO(text);
     CHECK(text.find("default: goroutines") == 0);
-    const auto words = {"waiting=", " milliseconds", "state=<chan receive>", "name=<twin>",
+    const auto words = {"waiting=",    " milliseconds", "state=<chan receive>",
+                        "name=<twin>", "tenant=<a, b>", "role=<waiter>",
                         "started=<"};
     CHECK(goroutines_with(text, words) == 2);
     const std::string twins = line_with(text, words);
@@ -194,6 +198,7 @@ TEST_CASE("go tool pprof reads a goroutine profile") {
   const std::string tags = read_by("go tool pprof -tags", profile);
   CHECK(!line_with(tags, {"chan receive"}).empty());
   CHECK(!line_with(tags, {"twin"}).empty());
+  CHECK(!line_with(tags, {"a, b"}).empty());
   const std::string waited = read_by("go tool pprof -top -sample_index=waiting", profile);
   CHECK(waited.find("Type: waiting") != waited.npos);
 }
@@ -230,8 +235,8 @@ TEST_CASE("the function that computed is in the CPU profile, with the goroutine'
     const std::string text = read_by("python3 " THRUM_READ_PROFILE, profile);
     INFO(text);
     CHECK(text.find("default: cpu period: 10000000 ") == 0);
-    CHECK(!line_with(text, {"samples=", " cpu=", "0000 nanoseconds", "name=<burner>", "started=<",
-                            "compute_to_be_profiled("})
+    CHECK(!line_with(text, {"samples=", " cpu=", "0000 nanoseconds", "name=<burner>",
+                            "role=<computes>", "started=<", "compute_to_be_profiled("})
                .empty());
   }
 }

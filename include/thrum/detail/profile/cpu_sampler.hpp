@@ -57,6 +57,7 @@ struct cpu_sample {
   std::uint32_t periods = 0;
   const void* started_at = nullptr;
   char name[sched::goroutine::name_capacity] = {};
+  sched::label_list* labels = nullptr;  // which the sample holds
   os::call_stack callers;
 };
 
@@ -256,6 +257,9 @@ class cpu_sampler {
       const cpu_sample& each = from.ring[read % sampled_thread::capacity];
       THRUM_TRY { add(each); }
       THRUM_CATCH_ALL { lost_ += each.periods; }
+      if (each.labels != nullptr) {
+        each.labels->let_go();
+      }
     }
     from.read.store(read, release);  // [cp.read >] release: the room
     if (const std::uint64_t dropped = from.dropped.get(); dropped != 0) {
@@ -270,6 +274,9 @@ class cpu_sampler {
     kind.started_at = each.started_at;
     kind.name = each.name;
     kind.state = each.in_goroutine ? "" : "scheduler";
+    if (each.labels != nullptr) {
+      kind.add_labels(*each.labels);
+    }
     found_.add(std::move(kind), each.periods,
                each.periods * static_cast<std::uint64_t>(period_ns_));
   }
@@ -322,6 +329,7 @@ class cpu_sampler {
     sample.periods = signal.periods + put_off;
     sample.started_at = nullptr;
     sample.name[0] = '\0';
+    sample.labels = nullptr;
     sample.callers.size = 0;
     const sched::machine* const m = sched::current_m();
     const sched::goroutine* const g = m == nullptr ? nullptr : m->g;
@@ -332,6 +340,10 @@ class cpu_sampler {
         sample.name[i] = const_cast<const volatile char&>(g->name[i]);
       }
       sample.name[sizeof sample.name - 1] = '\0';
+      if (sched::label_list* const labels = g->labels) {
+        labels->hold();  // the goroutine holds them, and stands still
+        sample.labels = labels;
+      }
       sched::walk_interrupted(context, sched::stack_of(*g), sample.callers);
     }
     if (sample.callers.size == 0) {  // on another stack

@@ -51,6 +51,9 @@ inline void count_goroutines(samples& to, sched::runtime_scheduler& scheduler) {
     kind.started_at = g.started_at;
     kind.state = waits ? sched::describe(g.reason) : debug::describe(g.status);
     kind.name = name_in(g);
+    if (g.labels != nullptr) {
+      kind.add_labels(*g.labels);
+    }
     to.add(std::move(kind), 1, waits ? static_cast<std::uint64_t>(g.waiting_ms) : 0);
   });
 }

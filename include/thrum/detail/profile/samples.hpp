@@ -13,6 +13,7 @@
 #include <thrum/detail/base/protobuf.hpp>
 #include <thrum/detail/debug/backtrace.hpp>
 #include <thrum/detail/os/os.hpp>
+#include <thrum/detail/sched/run/inherit_labels.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -34,6 +35,13 @@ struct sample_kind {
   const void* started_at = nullptr;
   std::string state;
   std::string name;
+  std::vector<std::pair<std::string, std::string>> labels;  // of the goroutine
+
+  void add_labels(const sched::label_list& of) {
+    of.for_each(of, this, [](void* to, std::string_view key, std::string_view value) {
+      static_cast<sample_kind*>(to)->labels.emplace_back(key, value);
+    });
+  }
 
   bool operator<(const sample_kind& other) const {
     if (const int order = state.compare(other.state); order != 0) {
@@ -41,6 +49,9 @@ struct sample_kind {
     }
     if (const int order = name.compare(other.name); order != 0) {
       return order < 0;
+    }
+    if (labels != other.labels) {
+      return labels < other.labels;
     }
     if (started_at != other.started_at) {
       return std::less<>()(started_at, other.started_at);
@@ -263,6 +274,9 @@ class pprof_writer {
     sample.number(2, sums.first).number(2, sums.second);
     label(sample, "state", kind.state);
     label(sample, "name", kind.name);
+    for (const auto& [key, value] : kind.labels) {
+      label(sample, key, value);
+    }
     if (kind.started_at != nullptr) {
       label(sample, "started", names_.start(kind.started_at));
     }

@@ -28,6 +28,9 @@ struct label_list {
   std::atomic<std::uint32_t> holders{1};
   void (*destroy)(label_list& own) noexcept = nullptr;
   std::string_view text;  // "tenant=a, request=17", for reports
+  using take_function = void (*)(void* to, std::string_view key, std::string_view value);
+  /// Calls take(to, key, value) for each label.
+  void (*for_each)(const label_list& own, void* to, take_function take) = nullptr;
 
   void hold() noexcept { holders.fetch_add(1, relaxed); }  // relaxed: the caller holds it already
   void let_go() noexcept {
