@@ -12433,70 +12433,89 @@ namespace thrum { inline namespace THRUM_ABI { namespace base {
 template <class T>
 concept number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
 
-/// A text built without malloc. What does not fit into N characters is left out.
-template <std::size_t N = 256>
-class message {
- public:
-  constexpr message() noexcept = default;
-  constexpr explicit message(std::string_view text) noexcept { append(text); }
-
-  constexpr message& append(std::string_view text) noexcept {
-    for (const char c : text) {
-      if (size_ == N) {
-        break;
-      }
-      text_[size_++] = c;
+/// Appends to texts of all sizes, so that a compiler has this once. Not inlined: each line of a report calls it
+/// several times.
+class message_end {
+ protected:
+  /// Appends what fits into `room` characters at `to`.
+  THRUM_COLD void put(char* to, std::size_t room, std::string_view text) noexcept {
+    for (std::size_t i = 0; i != text.size() && size_ != room; ++i) {
+      to[size_++] = text[i];
     }
-    return *this;
   }
 
-  /// Appends a number in decimal.
-  template <number Number>
-  constexpr message& append(Number n) noexcept {
-    const bool negative = n < 0;
-    const auto magnitude = static_cast<std::uint64_t>(n);
-    return append_digits(negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
-  }
-
-  /// Appends a number in hexadecimal, with 0x in front.
-  constexpr message& append_hex(std::uint64_t n) noexcept { return append_digits(n, 16, "0x"); }
-
-  /// Appends an address.
-  message& append(const void* address) noexcept {
-    return append_hex(reinterpret_cast<std::uintptr_t>(address));
-  }
-  constexpr message& append(const char* text) noexcept { return append(std::string_view(text)); }
-
-  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
-  /// the first 120 characters.
-  constexpr message& append_quoted(std::string_view text) noexcept {
-    constexpr std::size_t limit = 120;
-    append("\"");
-    for (const char c : text.substr(0, limit)) {
-      const char shown = c < ' ' || c > '~' ? '?' : c;
-      append(std::string_view(&shown, 1));
-    }
-    return append(text.size() > limit ? "...\"" : "\"");
-  }
-
-  [[nodiscard]] constexpr std::string_view view() const noexcept { return {text_, size_}; }
-  constexpr void clear() noexcept { size_ = 0; }
-
- private:
-  constexpr message& append_digits(std::uint64_t n, unsigned radix,
-                                   std::string_view prefix) noexcept {
-    char digits[20] = {};
+  THRUM_COLD void put_number(char* to, std::size_t room, std::uint64_t n, unsigned radix,
+                             std::string_view prefix) noexcept {
+    char digits[20];
     std::size_t first = sizeof digits;
     do {
       digits[--first] = "0123456789abcdef"[n % radix];
       n /= radix;
     } while (n != 0);
-    append(prefix);
-    return append(std::string_view(digits + first, sizeof digits - first));
+    put(to, room, prefix);
+    put(to, room, std::string_view(digits + first, sizeof digits - first));
   }
 
-  char text_[N] = {};
+  /// Appends what does not print as a question mark, and the first 120 characters of a long text.
+  THRUM_COLD void put_quoted(char* to, std::size_t room, std::string_view text) noexcept {
+    constexpr std::size_t limit = 120;
+    put(to, room, "\"");
+    for (const char c : text.substr(0, limit)) {
+      const char shown = c < ' ' || c > '~' ? '?' : c;
+      put(to, room, std::string_view(&shown, 1));
+    }
+    put(to, room, text.size() > limit ? "...\"" : "\"");
+  }
+
   std::size_t size_ = 0;
+};
+
+/// A text built without malloc. What does not fit into N characters is left out.
+template <std::size_t N = 256>
+class message : message_end {
+ public:
+  message() noexcept = default;
+  explicit message(std::string_view text) noexcept { append(text); }
+  explicit message(number auto n) noexcept { append(n); }
+
+  message& append(std::string_view text) noexcept {
+    put(text_, N, text);
+    return *this;
+  }
+  message& append(const char* text) noexcept { return append(std::string_view(text)); }
+
+  /// Appends a number in decimal.
+  template <number Number>
+  message& append(Number n) noexcept {
+    const bool negative = n < 0;
+    const auto magnitude = static_cast<std::uint64_t>(n);
+    put_number(text_, N, negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
+    return *this;
+  }
+
+  /// Appends a number in hexadecimal, with 0x in front.
+  message& append_hex(std::uint64_t n) noexcept {
+    put_number(text_, N, n, 16, "0x");
+    return *this;
+  }
+
+  /// Appends an address.
+  message& append(const void* address) noexcept {
+    return append_hex(reinterpret_cast<std::uintptr_t>(address));
+  }
+
+  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
+  /// the first 120 characters.
+  message& append_quoted(std::string_view text) noexcept {
+    put_quoted(text_, N, text);
+    return *this;
+  }
+
+  [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
+  void clear() noexcept { size_ = 0; }
+
+ private:
+  char text_[N] = {};
 };
 
 }}}  // namespace thrum::THRUM_ABI::base
@@ -18229,7 +18248,9 @@ class stack_pool {
   /// Calls f for each G that was ever carved, without a lock; what f throws ends it. Gs carved
   /// meanwhile may be missed.
   template <class F>
-  void for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>);
+  void for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>) {
+    visit_all([](void* function, goroutine& g) { (*static_cast<F*>(function))(g); }, &f);
+  }
 
   /// Whether an address lies in one of the slabs. Also from the handler of a fault, where this
   /// thread may hold the lock: then the answer is no.
@@ -18286,6 +18307,8 @@ class stack_pool {
     return std::size_t{size_class} - min_stack_class;
   }
 
+  /// As for_each: one walk for all functions.
+  [[gnu::cold]] void visit_all(void (*visit)(void*, goroutine&), void* of);
   void tell_locked() noexcept {
     if (!has_told_ && tell_ != nullptr) {
       has_told_ = true;
@@ -18433,12 +18456,10 @@ inline void stack_pool::put_from_handle(goroutine& g) noexcept {
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <type_traits>
 
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
-template <class F>
-void stack_pool::for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutine&>) {
+THRUM_COLD inline void stack_pool::visit_all(void (*visit)(void*, goroutine&), void* of) {
   // Slabs are only ever added in front, so the list behind a head that was read under the lock
   // stays as it is.
   slab* first;
@@ -18459,7 +18480,7 @@ void stack_pool::for_each(F f) noexcept(std::is_nothrow_invocable_v<F&, goroutin
       if (i + ahead < carved) {
         __builtin_prefetch(g_in(*s, i + ahead));
       }
-      f(*g_in(*s, i));
+      visit(of, *g_in(*s, i));
     }
   }
 }
@@ -24083,6 +24104,9 @@ struct label_list {
   std::atomic<std::uint32_t> holders{1};
   void (*destroy)(label_list& own) noexcept = nullptr;
   std::string_view text;  // "tenant=a, request=17", for reports
+  using take_function = void (*)(void* to, std::string_view key, std::string_view value);
+  /// Calls take(to, key, value) for each label.
+  void (*for_each)(const label_list& own, void* to, take_function take) = nullptr;
 
   void hold() noexcept { holders.fetch_add(1, relaxed); }  // relaxed: the caller holds it already
   void let_go() noexcept {
@@ -25338,6 +25362,16 @@ struct told_of_goroutine {
   }
 };
 
+/// How such a callable is told; specialised for what wraps one.
+template <class F>
+struct tell {
+  static void own(F& f, goroutine& g) noexcept {
+    if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
+      f.own = &g;
+    }
+  }
+};
+
 /// The task of go.
 template <class F, class... Args>
 struct go_task {
@@ -25347,9 +25381,7 @@ struct go_task {
 
   static void run(goroutine& g) {
     auto* const task = static_cast<go_task*>(g.task);
-    if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
-      task->call.f.own = &g;
-    }
+    tell<F>::own(task->call.f, g);
 #if THRUM_EXCEPTIONS
     if (g.scheduler->config().catches_panics) {
       try {
@@ -25792,6 +25824,9 @@ struct host_call {
   requires std::is_invocable_v<F, Args...>
   decltype(auto) operator()(Args&&... args) {
     if (is_bound && !is_on_host()) {
+      if constexpr (std::is_base_of_v<told_of_goroutine, F>) {
+        std::invoke(std::move(f), &exit_goroutine);  // a group learns of the end
+      }
       exit_goroutine();
     }
     return std::invoke(std::move(f), std::forward<Args>(args)...);
@@ -25801,6 +25836,11 @@ struct host_call {
     const section here;
     return (current_m()->g->flags & g_on_host) != 0;
   }
+};
+
+template <class F>
+struct tell<host_call<F>> {
+  static void own(host_call<F>& call, goroutine& g) noexcept { tell<F>::own(call.f, g); }
 };
 
 /// calls start(f), or start(a host_call of it): what is refused is reported as it stands.
@@ -25851,6 +25891,7 @@ THRUM_NOINLINE auto spawn_task_on(host_thread* where, runtime_scheduler& schedul
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <initializer_list>
@@ -25999,9 +26040,9 @@ class environment_reader {
   /// The first item of THRUM_DEBUG, and its end.
   static std::string_view take_item(std::string_view& rest) noexcept;
 
-  void apply(std::string_view item, options& to);
+  [[gnu::cold]] void apply(std::string_view item, options& to);
 
-  void complain(std::initializer_list<std::string_view> words);
+  [[gnu::cold]] void complain(std::initializer_list<std::string_view> words);
 
   std::string complaints_;
 };
@@ -29323,7 +29364,7 @@ class wait_group {
   /// by goroutine_exit; not when an exception leaves it, which is a panic. What is kept of f and the
   /// arguments, and the goroutine's own values (goroutine_local), are destroyed before done(): they must
   /// neither be what keeps the group alive, nor wait for it. go(where, f, args...) starts it on the runtime
-  /// `where`, from any thread.
+  /// `where`, from any thread; go(how, f, args...) with attributes.
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
     if constexpr (go_detail::not_runtime<F>) {
@@ -29333,6 +29374,11 @@ class wait_group {
       start([&f](auto&&... task) { f.go(std::forward<decltype(task)>(task)...); },
             std::forward<Args>(args)...);
     }
+  }
+  template <class F, class... Args>
+  void go(attributes how, F&& f, Args&&... args) {
+    start([&how](auto&&... task) { thrum::go(how, std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
   }
 
  private:
@@ -29587,11 +29633,17 @@ class task_group {
   /// Starts f(args...) as a goroutine of the current runtime. Blocks while the limit is reached;
   /// then it is a cancellation point. The goroutine has ended once what is kept of f and the
   /// arguments is destroyed: that must not be what keeps the group alive, nor wait for it.
-  /// go(where, f, args...) starts it on the runtime `where`, from any thread.
+  /// go(where, f, args...) starts it on the runtime `where`, from any thread; go(how, f, args...) with attributes.
   template <class F, class... Args>
   void go(F&& f, Args&&... args) {
     slots_.acquire();
     start_with_slot(std::forward<F>(f), std::forward<Args>(args)...);
+  }
+  template <class F, class... Args>
+  void go(attributes how, F&& f, Args&&... args) {
+    slots_.acquire();
+    start([&how](auto&&... task) { thrum::go(how, std::forward<decltype(task)>(task)...); },
+          std::forward<F>(f), std::forward<Args>(args)...);
   }
 
   /// As go, if fewer of them run than the limit says; else false, and nothing is done. Does not
@@ -29833,70 +29885,89 @@ namespace thrum { inline namespace THRUM_ABI { namespace base {
 template <class T>
 concept number = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char>;
 
-/// A text built without malloc. What does not fit into N characters is left out.
-template <std::size_t N = 256>
-class message {
- public:
-  constexpr message() noexcept = default;
-  constexpr explicit message(std::string_view text) noexcept { append(text); }
-
-  constexpr message& append(std::string_view text) noexcept {
-    for (const char c : text) {
-      if (size_ == N) {
-        break;
-      }
-      text_[size_++] = c;
+/// Appends to texts of all sizes, so that a compiler has this once. Not inlined: each line of a report calls it
+/// several times.
+class message_end {
+ protected:
+  /// Appends what fits into `room` characters at `to`.
+  THRUM_COLD void put(char* to, std::size_t room, std::string_view text) noexcept {
+    for (std::size_t i = 0; i != text.size() && size_ != room; ++i) {
+      to[size_++] = text[i];
     }
-    return *this;
   }
 
-  /// Appends a number in decimal.
-  template <number Number>
-  constexpr message& append(Number n) noexcept {
-    const bool negative = n < 0;
-    const auto magnitude = static_cast<std::uint64_t>(n);
-    return append_digits(negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
-  }
-
-  /// Appends a number in hexadecimal, with 0x in front.
-  constexpr message& append_hex(std::uint64_t n) noexcept { return append_digits(n, 16, "0x"); }
-
-  /// Appends an address.
-  message& append(const void* address) noexcept {
-    return append_hex(reinterpret_cast<std::uintptr_t>(address));
-  }
-  constexpr message& append(const char* text) noexcept { return append(std::string_view(text)); }
-
-  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
-  /// the first 120 characters.
-  constexpr message& append_quoted(std::string_view text) noexcept {
-    constexpr std::size_t limit = 120;
-    append("\"");
-    for (const char c : text.substr(0, limit)) {
-      const char shown = c < ' ' || c > '~' ? '?' : c;
-      append(std::string_view(&shown, 1));
-    }
-    return append(text.size() > limit ? "...\"" : "\"");
-  }
-
-  [[nodiscard]] constexpr std::string_view view() const noexcept { return {text_, size_}; }
-  constexpr void clear() noexcept { size_ = 0; }
-
- private:
-  constexpr message& append_digits(std::uint64_t n, unsigned radix,
-                                   std::string_view prefix) noexcept {
-    char digits[20] = {};
+  THRUM_COLD void put_number(char* to, std::size_t room, std::uint64_t n, unsigned radix,
+                             std::string_view prefix) noexcept {
+    char digits[20];
     std::size_t first = sizeof digits;
     do {
       digits[--first] = "0123456789abcdef"[n % radix];
       n /= radix;
     } while (n != 0);
-    append(prefix);
-    return append(std::string_view(digits + first, sizeof digits - first));
+    put(to, room, prefix);
+    put(to, room, std::string_view(digits + first, sizeof digits - first));
   }
 
-  char text_[N] = {};
+  /// Appends what does not print as a question mark, and the first 120 characters of a long text.
+  THRUM_COLD void put_quoted(char* to, std::size_t room, std::string_view text) noexcept {
+    constexpr std::size_t limit = 120;
+    put(to, room, "\"");
+    for (const char c : text.substr(0, limit)) {
+      const char shown = c < ' ' || c > '~' ? '?' : c;
+      put(to, room, std::string_view(&shown, 1));
+    }
+    put(to, room, text.size() > limit ? "...\"" : "\"");
+  }
+
   std::size_t size_ = 0;
+};
+
+/// A text built without malloc. What does not fit into N characters is left out.
+template <std::size_t N = 256>
+class message : message_end {
+ public:
+  message() noexcept = default;
+  explicit message(std::string_view text) noexcept { append(text); }
+  explicit message(number auto n) noexcept { append(n); }
+
+  message& append(std::string_view text) noexcept {
+    put(text_, N, text);
+    return *this;
+  }
+  message& append(const char* text) noexcept { return append(std::string_view(text)); }
+
+  /// Appends a number in decimal.
+  template <number Number>
+  message& append(Number n) noexcept {
+    const bool negative = n < 0;
+    const auto magnitude = static_cast<std::uint64_t>(n);
+    put_number(text_, N, negative ? 0 - magnitude : magnitude, 10, negative ? "-" : "");
+    return *this;
+  }
+
+  /// Appends a number in hexadecimal, with 0x in front.
+  message& append_hex(std::uint64_t n) noexcept {
+    put_number(text_, N, n, 16, "0x");
+    return *this;
+  }
+
+  /// Appends an address.
+  message& append(const void* address) noexcept {
+    return append_hex(reinterpret_cast<std::uintptr_t>(address));
+  }
+
+  /// Appends a text from outside, in quotes: what does not print as a question mark, of a long text
+  /// the first 120 characters.
+  message& append_quoted(std::string_view text) noexcept {
+    put_quoted(text_, N, text);
+    return *this;
+  }
+
+  [[nodiscard]] std::string_view view() const noexcept { return {text_, size_}; }
+  void clear() noexcept { size_ = 0; }
+
+ private:
+  char text_[N] = {};
 };
 
 }}}  // namespace thrum::THRUM_ABI::base
@@ -40166,8 +40237,8 @@ struct label_list;
 }
 
 /// Adds labels to the calling goroutine until its scope ends. Goroutines that are started inside the scope inherit all
-/// labels of the goroutine that starts them, and keep them to their end. Dumps, the report of a crash and traces show
-/// them. A label replaces an outer one of that key. Scopes of a goroutine end in reverse order, on the goroutine that
+/// labels of the goroutine that starts them, and keep them to their end. Dumps, the report of a crash, traces and
+/// profiles show them. A label replaces an outer one of that key. Scopes of a goroutine end in reverse order, on the goroutine that
 /// began them. Without effect outside of a goroutine.
 ///
 ///     const thrum::label_scope labels({{"tenant", name}, {"request", id}});
@@ -51480,6 +51551,41 @@ THRUM_NOINLINE THRUM_OUT_OF_LINE void install_fault_observer(fault_observer obse
 
 // ---- thrum/detail/os/linux/source_lines.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_LINUX_SOURCE_LINES_HPP) && (THRUM_OS_LINUX && !THRUM_OS_ANDROID) && THRUM_BODIES
+// ---- thrum/detail/base/append.hpp ----
+//
+// Puts a std::string together from several texts. One function that is not inlined: each append of the
+// standard's costs a user's compiler more than a line of a report is worth.
+#ifndef THRUM_DETAIL_BASE_APPEND_HPP
+#define THRUM_DETAIL_BASE_APPEND_HPP
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Appends the parts in their order. Allocates.
+[[gnu::cold]] void append(std::string& text, std::initializer_list<std::string_view> parts);
+
+/// The digits of a number, for append.
+using digits = message<24>;
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_COLD THRUM_OUT_OF_LINE void append(std::string& text,
+                                         std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    text.append(part);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+#endif
+
+#endif  // THRUM_DETAIL_BASE_APPEND_HPP
 
 #include <cstdlib>
 #include <iterator>
@@ -51712,21 +51818,19 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
     std::int64_t deadline, bool& late) {
-  std::vector<std::string> words = {tool.path, "-a", "-i", "-e", code_file};
+  constexpr std::string_view end("", 1);
+  std::string words;  // with a zero behind each
+  base::append(words, {tool.path, end});
   if (tool.is_symbolizer) {
-    words = {tool.path, "--output-style=GNU", "--functions=none", "-a", "-i", "-e", code_file};
+    base::append(words, {"--output-style=GNU", end, "--functions=none", end});
   }
+  base::append(words, {"-a", end, "-i", end, "-e", end, code_file, end});
   for (const std::uintptr_t place : places) {
-    std::string digits;
-    for (std::uintptr_t n = place; n != 0 || digits.empty(); n /= 16) {
-      digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    }
-    words.push_back("0x" + digits);
+    base::append(words, {base::digits().append_hex(place).view(), end});
   }
   std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
+  for (std::size_t i = 0; i != words.size(); i = words.find('\0', i) + 1) {
+    arguments.push_back(words.data() + i);
   }
   arguments.push_back(nullptr);
   line_question question;
@@ -51750,6 +51854,41 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 
 // ---- thrum/detail/os/posix/symbol.hpp: bodies ----
 #if defined(THRUM_DETAIL_OS_POSIX_SYMBOL_HPP) && THRUM_OS_POSIX && THRUM_BODIES
+// ---- thrum/detail/base/append.hpp ----
+//
+// Puts a std::string together from several texts. One function that is not inlined: each append of the
+// standard's costs a user's compiler more than a line of a report is worth.
+#ifndef THRUM_DETAIL_BASE_APPEND_HPP
+#define THRUM_DETAIL_BASE_APPEND_HPP
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Appends the parts in their order. Allocates.
+[[gnu::cold]] void append(std::string& text, std::initializer_list<std::string_view> parts);
+
+/// The digits of a number, for append.
+using digits = message<24>;
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_COLD THRUM_OUT_OF_LINE void append(std::string& text,
+                                         std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    text.append(part);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+#endif
+
+#endif  // THRUM_DETAIL_BASE_APPEND_HPP
 
 #include <cstddef>
 #include <cstdlib>
@@ -51759,15 +51898,6 @@ THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
 #include <unistd.h>
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
-
-inline std::string hexadecimal(std::uintptr_t n) {
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    n /= 16;
-  } while (n != 0);
-  return digits;
-}
 
 /// What a symbolizer knows already. A table of our own: what the standard's would cost each user's
 /// compiler is more than all of this file.
@@ -51848,12 +51978,13 @@ THRUM_OUT_OF_LINE std::string symbolizer::memory::look_up(const void* address) {
   }
   std::string text;
   if (!symbol.empty()) {
-    text.append(symbolizer::demangled(std::string(symbol).c_str())).append(" at ");
+    base::append(text, {symbolizer::demangled(std::string(symbol).c_str()), " at "});
   }
   const std::string_view path(info.dli_fname);
   const std::size_t slash = path.rfind('/');
-  text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+0x");
-  return text.append(hexadecimal(offset));
+  base::append(text, {slash == path.npos ? path : path.substr(slash + 1), "+",
+                      base::digits().append_hex(offset).view()});
+  return text;
 }
 
 THRUM_OUT_OF_LINE symbolizer::symbolizer() : memory_(new memory) {}
@@ -52442,6 +52573,42 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 }}}  // namespace thrum::THRUM_ABI::os
 
 #if THRUM_BODIES
+// ---- thrum/detail/base/append.hpp ----
+//
+// Puts a std::string together from several texts. One function that is not inlined: each append of the
+// standard's costs a user's compiler more than a line of a report is worth.
+#ifndef THRUM_DETAIL_BASE_APPEND_HPP
+#define THRUM_DETAIL_BASE_APPEND_HPP
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Appends the parts in their order. Allocates.
+[[gnu::cold]] void append(std::string& text, std::initializer_list<std::string_view> parts);
+
+/// The digits of a number, for append.
+using digits = message<24>;
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_COLD THRUM_OUT_OF_LINE void append(std::string& text,
+                                         std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    text.append(part);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+#endif
+
+#endif  // THRUM_DETAIL_BASE_APPEND_HPP
+
 // ---- thrum/detail/os/posix/large_file.hpp ----
 //
 // Files of any size, whatever size the program around us has chosen.
@@ -52744,21 +52911,19 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
     std::int64_t deadline, bool& late) {
-  std::vector<std::string> words = {tool.path, "-a", "-i", "-e", code_file};
+  constexpr std::string_view end("", 1);
+  std::string words;  // with a zero behind each
+  base::append(words, {tool.path, end});
   if (tool.is_symbolizer) {
-    words = {tool.path, "--output-style=GNU", "--functions=none", "-a", "-i", "-e", code_file};
+    base::append(words, {"--output-style=GNU", end, "--functions=none", end});
   }
+  base::append(words, {"-a", end, "-i", end, "-e", end, code_file, end});
   for (const std::uintptr_t place : places) {
-    std::string digits;
-    for (std::uintptr_t n = place; n != 0 || digits.empty(); n /= 16) {
-      digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    }
-    words.push_back("0x" + digits);
+    base::append(words, {base::digits().append_hex(place).view(), end});
   }
   std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) {
-    arguments.push_back(word.data());
+  for (std::size_t i = 0; i != words.size(); i = words.find('\0', i) + 1) {
+    arguments.push_back(words.data() + i);
   }
   arguments.push_back(nullptr);
   line_question question;
@@ -53169,15 +53334,6 @@ void append_file(Message& text, const void* address) noexcept {
 
 namespace thrum { inline namespace THRUM_ABI { namespace os {
 
-inline std::string hexadecimal(std::uintptr_t n) {
-  std::string digits;
-  do {
-    digits.insert(digits.begin(), "0123456789abcdef"[n % 16]);
-    n /= 16;
-  } while (n != 0);
-  return digits;
-}
-
 /// What a symbolizer knows already. A table of our own: what the standard's would cost each user's
 /// compiler is more than all of this file.
 struct symbolizer::memory {
@@ -53257,12 +53413,13 @@ THRUM_OUT_OF_LINE std::string symbolizer::memory::look_up(const void* address) {
   }
   std::string text;
   if (!symbol.empty()) {
-    text.append(symbolizer::demangled(std::string(symbol).c_str())).append(" at ");
+    base::append(text, {symbolizer::demangled(std::string(symbol).c_str()), " at "});
   }
   const std::string_view path(info.dli_fname);
   const std::size_t slash = path.rfind('/');
-  text.append(slash == path.npos ? path : path.substr(slash + 1)).append("+0x");
-  return text.append(hexadecimal(offset));
+  base::append(text, {slash == path.npos ? path : path.substr(slash + 1), "+",
+                      base::digits().append_hex(offset).view()});
+  return text;
 }
 
 THRUM_OUT_OF_LINE symbolizer::symbolizer() : memory_(new memory) {}
@@ -55638,6 +55795,42 @@ THRUM_COLD THRUM_OUT_OF_LINE bool take_back_or_join(forker& own, forked& half) n
 #ifndef THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 #define THRUM_DETAIL_DEBUG_BACKTRACE_HPP
 
+// ---- thrum/detail/base/append.hpp ----
+//
+// Puts a std::string together from several texts. One function that is not inlined: each append of the
+// standard's costs a user's compiler more than a line of a report is worth.
+#ifndef THRUM_DETAIL_BASE_APPEND_HPP
+#define THRUM_DETAIL_BASE_APPEND_HPP
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Appends the parts in their order. Allocates.
+[[gnu::cold]] void append(std::string& text, std::initializer_list<std::string_view> parts);
+
+/// The digits of a number, for append.
+using digits = message<24>;
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_COLD THRUM_OUT_OF_LINE void append(std::string& text,
+                                         std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    text.append(part);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+#endif
+
+#endif  // THRUM_DETAIL_BASE_APPEND_HPP
+
 // ---- thrum/detail/sched/fork/fork_thief.hpp ----
 //
 // Halves of forks as work for a P that has nothing else: a goroutine that runs one, and then others
@@ -56362,18 +56555,19 @@ THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexce
 }
 
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
-inline bool is_internal(std::string_view function) noexcept {
+[[gnu::cold]] inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
         "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
-        "::asio_detail::", "::tracy_detail::",
+        "::asio_detail::", "::execution_detail::", "::tracy_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        "14profile_detail", "11page_detail", "11asio_detail", "12tracy_detail",
+        "14profile_detail", "11page_detail", "11asio_detail", "16execution_detail",
+        "12tracy_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -56386,22 +56580,23 @@ inline bool is_internal(std::string_view function) noexcept {
 
 /// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
 /// the user's lines into it.
-inline bool is_users(std::string_view place, std::string_view line) noexcept {
+[[gnu::cold]] inline bool is_users(std::string_view place, std::string_view line) noexcept {
   return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
                                  place.substr(0, 6) != "thrum_");  // not the processor's own
 }
 
 /// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
-inline std::string describe_place(os::symbolizer& symbols, const void* address) {
-  std::string text = symbols.describe(address) + "\n";
+[[gnu::cold]] inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text;
+  base::append(text, {symbols.describe(address), "\n"});
   if (const std::string_view line = symbols.line_of(address); !line.empty()) {
-    text.append("\t\t").append(line).append("\n");
+    base::append(text, {"\t\t", line, "\n"});
   }
   return text;
 }
 
 /// Whether a place belongs to what throws an exception, or ends the program for one.
-inline bool is_throwing(std::string_view place) noexcept {
+[[gnu::cold]] inline bool is_throwing(std::string_view place) noexcept {
   for (const std::string_view first :
        {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
         "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
@@ -56420,8 +56615,8 @@ inline bool is_throwing(std::string_view place) noexcept {
 }
 
 /// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
-inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
-                                  std::size_t size) {
+[[gnu::cold]] inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                                std::size_t size) {
   std::size_t passed = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const std::string_view place = symbols.describe(frames[i]);
@@ -56436,15 +56631,15 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
 
 /// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
 /// all callers if none is.
-inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
-                                    std::size_t size) {
+[[gnu::cold]] inline std::string describe_callers(os::symbolizer& symbols,
+                                                  const void* const* frames, std::size_t size) {
   std::string shown;
   std::string all;
   for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
-    const std::string place = "\t" + describe_place(symbols, frames[i]);
-    all.append(place);
+    const std::string place = describe_place(symbols, frames[i]);
+    base::append(all, {"\t", place});
     if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
-      shown.append(place);
+      base::append(shown, {"\t", place});
     }
   }
   return shown.empty() ? all : shown;
@@ -56915,36 +57110,35 @@ class goroutine_list {
 };
 
 /// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and its callers.
-inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
-  std::string text = "goroutine " + std::to_string(g.id) + " [";
+[[gnu::cold]] inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
+  std::string text;
+  base::append(text, {"goroutine ", base::digits(g.id).view(), " ["});
   if (g.status == sched::g_status::waiting) {
-    text.append(sched::describe(g.reason)).append(", ");
     constexpr std::int64_t minute = 60'000;
-    if (g.waiting_ms < minute) {
-      text.append(std::to_string(g.waiting_ms)).append(" ms");
-    } else {
-      text.append(std::to_string(g.waiting_ms / minute)).append(" minutes");
-    }
+    const bool is_long = g.waiting_ms >= minute;
+    base::append(text, {sched::describe(g.reason), ", ",
+                        base::digits(is_long ? g.waiting_ms / minute : g.waiting_ms).view(),
+                        is_long ? " minutes" : " ms"});
   } else {
-    text.append(describe(g.status));
+    base::append(text, {describe(g.status)});
   }
-  text.append(g.is_locked ? ", locked to thread]" : "]");
+  base::append(text, {g.is_locked ? ", locked to thread]" : "]"});
   if (g.name[0] != '\0') {
-    text.append(" \"").append(g.name).append("\"");
+    base::append(text, {" \"", g.name, "\""});
   }
   if (g.labels != nullptr) {
-    text.append(" {").append(g.labels->text).append("}");
+    base::append(text, {" {", g.labels->text, "}"});
   }
-  text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
-  if (g.size == 0 && g.status == sched::g_status::running) {
-    text.append("\tnot walked\n");
-  }
-  return text.append("\tstarted in ").append(describe_place(symbols, g.started_at));
+  const bool is_unknown = g.size == 0 && g.status == sched::g_status::running;
+  base::append(
+      text, {":\n", describe_callers(symbols, g.frames, g.size), is_unknown ? "\tnot walked\n" : "",
+             "\tstarted in ", describe_place(symbols, g.started_at)});
+  return text;
 }
 
 /// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
 /// processes and blocks the thread. Not inside a section.
-inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
+[[gnu::cold]] inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
   os::symbolizer symbols;
   if (with_lines) {
     tally seen;
@@ -56962,22 +57156,22 @@ inline std::string describe_goroutines(const goroutine_list& all, bool with_line
   }
   std::string text;
   all.for_each([&](const goroutine_record& g) {
-    text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
+    base::append(text, {text.empty() ? "" : "\n", describe(symbols, g)});
   });
   return text;
 }
 
 /// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
 /// Blocks the thread for as long as the look takes, too.
-inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
-                                       bool with_lines) {
+[[gnu::cold]] inline std::string describe_goroutines(sched::runtime_scheduler& scheduler,
+                                                     world where, bool with_lines) {
   goroutine_list all(scheduler);
   all.look(where);
   return describe_goroutines(all, with_lines);
 }
 
 /// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
-inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
+[[gnu::cold]] inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
   tally kinds;
   std::uint64_t total = 0;
   scheduler.pool->for_each([&](sched::goroutine& g) {
@@ -56989,13 +57183,15 @@ inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
     }
   });
   os::symbolizer symbols;
-  std::string text = "goroutines: " + std::to_string(total) + "\n";
+  std::string text;
+  base::append(text, {"goroutines: ", base::digits(total).view(), "\n"});
   for (const tally::entry& each : kinds.by_frequency()) {
     const auto status = static_cast<sched::g_status>(each.kind >> 8);
     const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
-    text.append(std::to_string(each.n)).append(" [");
-    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
-    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
+    base::append(text,
+                 {base::digits(each.n).view(), " [",
+                  status == sched::g_status::waiting ? sched::describe(reason) : describe(status),
+                  "] started in ", symbols.describe(each.place), "\n"});
   }
   return text;
 }
@@ -57517,6 +57713,42 @@ THRUM_OUT_OF_LINE bool request_stop_here(std::stop_source& of) noexcept {
 // reported only if nothing has caught it.
 #ifndef THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
 #define THRUM_DETAIL_DEBUG_PANIC_REPORT_HPP
+
+// ---- thrum/detail/base/append.hpp ----
+//
+// Puts a std::string together from several texts. One function that is not inlined: each append of the
+// standard's costs a user's compiler more than a line of a report is worth.
+#ifndef THRUM_DETAIL_BASE_APPEND_HPP
+#define THRUM_DETAIL_BASE_APPEND_HPP
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Appends the parts in their order. Allocates.
+[[gnu::cold]] void append(std::string& text, std::initializer_list<std::string_view> parts);
+
+/// The digits of a number, for append.
+using digits = message<24>;
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_COLD THRUM_OUT_OF_LINE void append(std::string& text,
+                                         std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    text.append(part);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+#endif
+
+#endif  // THRUM_DETAIL_BASE_APPEND_HPP
 
 // ---- thrum/detail/debug/backtrace.hpp ----
 //
@@ -58248,18 +58480,19 @@ THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexce
 }
 
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
-inline bool is_internal(std::string_view function) noexcept {
+[[gnu::cold]] inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
         "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
-        "::asio_detail::", "::tracy_detail::",
+        "::asio_detail::", "::execution_detail::", "::tracy_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        "14profile_detail", "11page_detail", "11asio_detail", "12tracy_detail",
+        "14profile_detail", "11page_detail", "11asio_detail", "16execution_detail",
+        "12tracy_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -58272,22 +58505,23 @@ inline bool is_internal(std::string_view function) noexcept {
 
 /// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
 /// the user's lines into it.
-inline bool is_users(std::string_view place, std::string_view line) noexcept {
+[[gnu::cold]] inline bool is_users(std::string_view place, std::string_view line) noexcept {
   return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
                                  place.substr(0, 6) != "thrum_");  // not the processor's own
 }
 
 /// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
-inline std::string describe_place(os::symbolizer& symbols, const void* address) {
-  std::string text = symbols.describe(address) + "\n";
+[[gnu::cold]] inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text;
+  base::append(text, {symbols.describe(address), "\n"});
   if (const std::string_view line = symbols.line_of(address); !line.empty()) {
-    text.append("\t\t").append(line).append("\n");
+    base::append(text, {"\t\t", line, "\n"});
   }
   return text;
 }
 
 /// Whether a place belongs to what throws an exception, or ends the program for one.
-inline bool is_throwing(std::string_view place) noexcept {
+[[gnu::cold]] inline bool is_throwing(std::string_view place) noexcept {
   for (const std::string_view first :
        {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
         "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
@@ -58306,8 +58540,8 @@ inline bool is_throwing(std::string_view place) noexcept {
 }
 
 /// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
-inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
-                                  std::size_t size) {
+[[gnu::cold]] inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                                std::size_t size) {
   std::size_t passed = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const std::string_view place = symbols.describe(frames[i]);
@@ -58322,15 +58556,15 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
 
 /// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
 /// all callers if none is.
-inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
-                                    std::size_t size) {
+[[gnu::cold]] inline std::string describe_callers(os::symbolizer& symbols,
+                                                  const void* const* frames, std::size_t size) {
   std::string shown;
   std::string all;
   for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
-    const std::string place = "\t" + describe_place(symbols, frames[i]);
-    all.append(place);
+    const std::string place = describe_place(symbols, frames[i]);
+    base::append(all, {"\t", place});
     if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
-      shown.append(place);
+      base::append(shown, {"\t", place});
     }
   }
   return shown.empty() ? all : shown;
@@ -58361,7 +58595,7 @@ struct exception_text {
   std::string what = "an exception that is not a std::exception";
 };
 
-inline exception_text describe_current_exception() {
+[[gnu::cold]] inline exception_text describe_current_exception() {
   exception_text text;
   if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
     text.type = os::symbolizer::demangled(type->name());
@@ -58441,31 +58675,32 @@ struct terminate_handling {
       os::sleep_ns(1'000'000'000);
     }
   }
-  std::string text = "thrum: panic in goroutine " + std::to_string(source.id);
+  std::string text;
+  base::append(text, {"thrum: panic in goroutine ", base::digits(source.id).view()});
   if (source.name[0] != '\0') {
-    text.append(" [").append(source.name).append("]");
+    base::append(text, {" [", source.name, "]"});
   }
   if (source.is_in_bubble) {
-    text.append(" of a bubble (repeat with THRUM_BUBBLE_SEED=")
-        .append(std::to_string(source.seed))
-        .append(")");
+    base::append(
+        text,
+        {" of a bubble (repeat with THRUM_BUBBLE_SEED=", base::digits(source.seed).view(), ")"});
   }
   const exception_text exception = describe_current_exception();
-  text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");
+  base::append(text, {": ", exception.what, "\n\ttype ", exception.type, "\n"});
   base::write_error(text);  // the lines take a moment, in which another may end the program
   os::symbolizer symbols;
   std::vector<const void*> places(callers.frames, callers.frames + callers.size);
   places.push_back(source.started_at);
   symbols.find_lines(std::move(places));
   text = describe_callers(symbols, callers.frames, callers.size);
-  text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
+  base::append(text, {"\tstarted in ", describe_place(symbols, source.started_at)});
   base::write_error(text);
   trace_detail::end_with_trouble();
   base::abort_reported();
 }
 
 /// Reports what has left a main goroutine if it is the exception that is being handled.
-inline void report_if_left_main(main_exception& left) noexcept {
+[[gnu::cold]] inline void report_if_left_main(main_exception& left) noexcept {
   const std::exception_ptr current = std::current_exception();
   const void* object = nullptr;
   static_assert(sizeof current == sizeof object);
@@ -58490,7 +58725,7 @@ inline void forget_main_exception() noexcept {
   }
 }
 
-inline void terminate_in_goroutine() {
+[[gnu::cold]] inline void terminate_in_goroutine() {
   const sched::machine* const m = sched::current_m();
   if (m != nullptr && m->g != nullptr && std::current_exception() != nullptr) {
     os::call_stack callers;
@@ -58917,9 +59152,8 @@ THRUM_OUT_OF_LINE host_thread* host_for_start(runtime_scheduler& scheduler, cons
 // ---- thrum/options.hpp: bodies ----
 #if defined(THRUM_OPTIONS_HPP) && THRUM_BODIES
 
-#include <charconv>
+#include <climits>
 #include <cstdlib>
-#include <system_error>
 
 namespace thrum { inline namespace THRUM_ABI {
 
@@ -58976,8 +59210,8 @@ THRUM_OUT_OF_LINE unsigned environment_reader::procs() {
   }
   constexpr unsigned most = sched::traits::max_procs;
   if (n > most) {
-    complain(
-        {"THRUM_MAXPROCS=", text, ": no more than ", std::to_string(most), " processors are used"});
+    complain({"THRUM_MAXPROCS=", text, ": no more than ", base::digits(most).view(),
+              " processors are used"});
     return most;
   }
   return n;
@@ -59024,12 +59258,21 @@ THRUM_OUT_OF_LINE void environment_reader::poller(options& to) {
 }
 
 THRUM_OUT_OF_LINE bool environment_reader::parse(std::string_view text, unsigned& value) noexcept {
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  return error == std::errc() && end == last;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') {
+      return false;
+    }
+    number = number * 10 + static_cast<unsigned>(c - '0');
+    if (number > UINT_MAX) {
+      return false;
+    }
+  }
+  value = static_cast<unsigned>(number);
+  return !text.empty();
 }
 
-THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options& to) {
+THRUM_COLD THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options& to) {
   const std::size_t equals = item.find('=');
   const std::string_view name = item.substr(0, equals);
   const std::string_view value =
@@ -59060,18 +59303,17 @@ THRUM_OUT_OF_LINE void environment_reader::apply(std::string_view item, options&
   }
   std::string known;
   for (const debug_key& key : debug_keys) {
-    known.append(known.empty() ? "" : ", ").append(key.name);
+    base::append(known, {known.empty() ? "" : ", ", key.name});
   }
   complain({"THRUM_DEBUG: '", item, "' is ignored; known are ", known,
             ", each as key=number, and trace=file, flight=file, late=milliseconds"});
 }
 
-THRUM_OUT_OF_LINE void environment_reader::complain(std::initializer_list<std::string_view> words) {
-  complaints_.append("thrum: ");
-  for (const std::string_view each : words) {
-    complaints_.append(each);
-  }
-  complaints_.append("\n");
+THRUM_COLD THRUM_OUT_OF_LINE void environment_reader::complain(
+    std::initializer_list<std::string_view> words) {
+  base::append(complaints_, {"thrum: "});
+  base::append(complaints_, words);
+  base::append(complaints_, {"\n"});
 }
 
 }  // namespace go_detail
@@ -60160,6 +60402,42 @@ THRUM_OUT_OF_LINE void poll_wait::unlock_and_wake(poll_desc& d, wait_point* next
 #ifndef THRUM_DETAIL_DEBUG_DUMP_HPP
 #define THRUM_DETAIL_DEBUG_DUMP_HPP
 
+// ---- thrum/detail/base/append.hpp ----
+//
+// Puts a std::string together from several texts. One function that is not inlined: each append of the
+// standard's costs a user's compiler more than a line of a report is worth.
+#ifndef THRUM_DETAIL_BASE_APPEND_HPP
+#define THRUM_DETAIL_BASE_APPEND_HPP
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+/// Appends the parts in their order. Allocates.
+[[gnu::cold]] void append(std::string& text, std::initializer_list<std::string_view> parts);
+
+/// The digits of a number, for append.
+using digits = message<24>;
+
+}}}  // namespace thrum::THRUM_ABI::base
+
+#if THRUM_BODIES
+namespace thrum { inline namespace THRUM_ABI { namespace base {
+
+THRUM_COLD THRUM_OUT_OF_LINE void append(std::string& text,
+                                         std::initializer_list<std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    text.append(part);
+  }
+}
+
+}}}  // namespace thrum::THRUM_ABI::base
+#endif
+
+#endif  // THRUM_DETAIL_BASE_APPEND_HPP
+
 // ---- thrum/detail/debug/backtrace.hpp ----
 //
 // Where a goroutine stands, in words.
@@ -60890,18 +61168,19 @@ THRUM_NO_TSAN inline const void* starting_call(const sched::goroutine& g) noexce
 }
 
 /// Whether a function belongs to the inside of the library, which says nothing to its user.
-inline bool is_internal(std::string_view function) noexcept {
+[[gnu::cold]] inline bool is_internal(std::string_view function) noexcept {
   for (const std::string_view part :
        {"::sched::", "::os::", "::debug::", "::go_detail::", "::sync_detail::", "::chan_detail::",
         "::select_detail::", "::time_detail::", "::context_detail::", "::testing_detail::",
         "::group_detail::", "::fork_detail::", "::generator_detail::", "::stop_detail::",
         "::trace_detail::", "::coroutine_detail::", "::profile_detail::", "::page_detail::",
-        "::asio_detail::", "::tracy_detail::",
+        "::asio_detail::", "::execution_detail::", "::tracy_detail::",
         // as mangled, of a name that is too long for the demangler
         "5sched", "9go_detail", "11sync_detail", "11chan_detail", "13select_detail",
         "11time_detail", "14context_detail", "12group_detail", "14testing_detail", "11fork_detail",
         "16generator_detail", "11stop_detail", "12trace_detail", "16coroutine_detail",
-        "14profile_detail", "11page_detail", "11asio_detail", "12tracy_detail",
+        "14profile_detail", "11page_detail", "11asio_detail", "16execution_detail",
+        "12tracy_detail",
         // the processor's own
         "thrum_goroutine_entry", "thrum_switch_stack", "thrum_call_as_parked", "thrum_call_watched",
         "thrum_watch_exception"}) {
@@ -60914,22 +61193,23 @@ inline bool is_internal(std::string_view function) noexcept {
 
 /// Whether a place is one of the user's: also a function of the library's inside, if the compiler has put
 /// the user's lines into it.
-inline bool is_users(std::string_view place, std::string_view line) noexcept {
+[[gnu::cold]] inline bool is_users(std::string_view place, std::string_view line) noexcept {
   return !is_internal(place) || (!line.empty() && !os::is_foreign_source(line) &&
                                  place.substr(0, 6) != "thrum_");  // not the processor's own
 }
 
 /// "name at program+0x1f" on a line of its own, and the place in the source on the next, if known.
-inline std::string describe_place(os::symbolizer& symbols, const void* address) {
-  std::string text = symbols.describe(address) + "\n";
+[[gnu::cold]] inline std::string describe_place(os::symbolizer& symbols, const void* address) {
+  std::string text;
+  base::append(text, {symbols.describe(address), "\n"});
   if (const std::string_view line = symbols.line_of(address); !line.empty()) {
-    text.append("\t\t").append(line).append("\n");
+    base::append(text, {"\t\t", line, "\n"});
   }
   return text;
 }
 
 /// Whether a place belongs to what throws an exception, or ends the program for one.
-inline bool is_throwing(std::string_view place) noexcept {
+[[gnu::cold]] inline bool is_throwing(std::string_view place) noexcept {
   for (const std::string_view first :
        {"_Unwind_", "__cxa_", "__cxxabiv1::", "__gnu_cxx::", "__gxx_personality",
         "__clang_call_terminate", "std::terminate", "std::rethrow_exception", "libstdc++",
@@ -60948,8 +61228,8 @@ inline bool is_throwing(std::string_view place) noexcept {
 }
 
 /// How many of the innermost callers are no place that a user looks for: an exception was thrown there.
-inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
-                                  std::size_t size) {
+[[gnu::cold]] inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* frames,
+                                                std::size_t size) {
   std::size_t passed = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const std::string_view place = symbols.describe(frames[i]);
@@ -60964,15 +61244,15 @@ inline std::size_t count_throwing(os::symbolizer& symbols, const void* const* fr
 
 /// Describes each caller that is the user's, from where an exception was thrown, as describe_place does;
 /// all callers if none is.
-inline std::string describe_callers(os::symbolizer& symbols, const void* const* frames,
-                                    std::size_t size) {
+[[gnu::cold]] inline std::string describe_callers(os::symbolizer& symbols,
+                                                  const void* const* frames, std::size_t size) {
   std::string shown;
   std::string all;
   for (std::size_t i = count_throwing(symbols, frames, size); i < size; ++i) {
-    const std::string place = "\t" + describe_place(symbols, frames[i]);
-    all.append(place);
+    const std::string place = describe_place(symbols, frames[i]);
+    base::append(all, {"\t", place});
     if (is_users(symbols.describe(frames[i]), symbols.line_of(frames[i]))) {
-      shown.append(place);
+      base::append(shown, {"\t", place});
     }
   }
   return shown.empty() ? all : shown;
@@ -61435,36 +61715,35 @@ class goroutine_list {
 };
 
 /// Go's words, with the name: goroutine 7 [chan receive, 120 ms] "loader": and its callers.
-inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
-  std::string text = "goroutine " + std::to_string(g.id) + " [";
+[[gnu::cold]] inline std::string describe(os::symbolizer& symbols, const goroutine_record& g) {
+  std::string text;
+  base::append(text, {"goroutine ", base::digits(g.id).view(), " ["});
   if (g.status == sched::g_status::waiting) {
-    text.append(sched::describe(g.reason)).append(", ");
     constexpr std::int64_t minute = 60'000;
-    if (g.waiting_ms < minute) {
-      text.append(std::to_string(g.waiting_ms)).append(" ms");
-    } else {
-      text.append(std::to_string(g.waiting_ms / minute)).append(" minutes");
-    }
+    const bool is_long = g.waiting_ms >= minute;
+    base::append(text, {sched::describe(g.reason), ", ",
+                        base::digits(is_long ? g.waiting_ms / minute : g.waiting_ms).view(),
+                        is_long ? " minutes" : " ms"});
   } else {
-    text.append(describe(g.status));
+    base::append(text, {describe(g.status)});
   }
-  text.append(g.is_locked ? ", locked to thread]" : "]");
+  base::append(text, {g.is_locked ? ", locked to thread]" : "]"});
   if (g.name[0] != '\0') {
-    text.append(" \"").append(g.name).append("\"");
+    base::append(text, {" \"", g.name, "\""});
   }
   if (g.labels != nullptr) {
-    text.append(" {").append(g.labels->text).append("}");
+    base::append(text, {" {", g.labels->text, "}"});
   }
-  text.append(":\n").append(describe_callers(symbols, g.frames, g.size));
-  if (g.size == 0 && g.status == sched::g_status::running) {
-    text.append("\tnot walked\n");
-  }
-  return text.append("\tstarted in ").append(describe_place(symbols, g.started_at));
+  const bool is_unknown = g.size == 0 && g.status == sched::g_status::running;
+  base::append(
+      text, {":\n", describe_callers(symbols, g.frames, g.size), is_unknown ? "\tnot walked\n" : "",
+             "\tstarted in ", describe_place(symbols, g.started_at)});
+  return text;
 }
 
 /// All of them, an empty line between two; with places in the source, if `with_lines`, which starts
 /// processes and blocks the thread. Not inside a section.
-inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
+[[gnu::cold]] inline std::string describe_goroutines(const goroutine_list& all, bool with_lines) {
   os::symbolizer symbols;
   if (with_lines) {
     tally seen;
@@ -61482,22 +61761,22 @@ inline std::string describe_goroutines(const goroutine_list& all, bool with_line
   }
   std::string text;
   all.for_each([&](const goroutine_record& g) {
-    text.append(text.empty() ? "" : "\n").append(describe(symbols, g));
+    base::append(text, {text.empty() ? "" : "\n", describe(symbols, g)});
   });
   return text;
 }
 
 /// Describes the goroutines as they are now. `where`: whether they must be stopped for that.
 /// Blocks the thread for as long as the look takes, too.
-inline std::string describe_goroutines(sched::runtime_scheduler& scheduler, world where,
-                                       bool with_lines) {
+[[gnu::cold]] inline std::string describe_goroutines(sched::runtime_scheduler& scheduler,
+                                                     world where, bool with_lines) {
   goroutine_list all(scheduler);
   all.look(where);
   return describe_goroutines(all, with_lines);
 }
 
 /// A line for each kind, the most frequent first. No goroutine is stopped. Not inside a section.
-inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
+[[gnu::cold]] inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
   tally kinds;
   std::uint64_t total = 0;
   scheduler.pool->for_each([&](sched::goroutine& g) {
@@ -61509,13 +61788,15 @@ inline std::string count_goroutines(sched::runtime_scheduler& scheduler) {
     }
   });
   os::symbolizer symbols;
-  std::string text = "goroutines: " + std::to_string(total) + "\n";
+  std::string text;
+  base::append(text, {"goroutines: ", base::digits(total).view(), "\n"});
   for (const tally::entry& each : kinds.by_frequency()) {
     const auto status = static_cast<sched::g_status>(each.kind >> 8);
     const auto reason = static_cast<sched::wait_reason>(each.kind & 0xFF);
-    text.append(std::to_string(each.n)).append(" [");
-    text.append(status == sched::g_status::waiting ? sched::describe(reason) : describe(status));
-    text.append("] started in ").append(symbols.describe(each.place)).append("\n");
+    base::append(text,
+                 {base::digits(each.n).view(), " [",
+                  status == sched::g_status::waiting ? sched::describe(reason) : describe(status),
+                  "] started in ", symbols.describe(each.place), "\n"});
   }
   return text;
 }
@@ -63446,14 +63727,14 @@ inline region::~region() {}
 namespace thrum { inline namespace THRUM_ABI { namespace debug {
 
 /// Whether an address lies in the guard below the stack of a goroutine.
-inline bool is_in_guard(const sched::goroutine& g, const void* address) noexcept {
+[[gnu::cold]] inline bool is_in_guard(const sched::goroutine& g, const void* address) noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(g.stack_low);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   return at < end && at >= end - g.pool->guard_bytes();
 }
 
 /// No malloc: this may be the handler of a fault.
-inline void write_overflow(const sched::goroutine& g, std::string_view how) noexcept {
+[[gnu::cold]] inline void write_overflow(const sched::goroutine& g, std::string_view how) noexcept {
   base::message<1024> text("fatal error: thrum: stack overflow in goroutine ");
   text.append(g.id);
   if (g.name[0] != '\0') {
@@ -63479,7 +63760,8 @@ inline constexpr std::string_view by_a_large_frame =
 
 /// Reports an overflow from the handler of a fault, on the signal stack of its thread. False: the fault
 /// is another one.
-inline bool report_overflow(const sched::goroutine& g, const os::fault& what) noexcept {
+[[gnu::cold]] inline bool report_overflow(const sched::goroutine& g,
+                                          const os::fault& what) noexcept {
   if (is_in_guard(g, what.address)) {
     write_overflow(g, "");
   } else if (sched::is_beyond_stack(g, what.stack_pointer) && g.pool->holds(what.stack_pointer)) {
@@ -63670,14 +63952,12 @@ class crash_report {
   void find_others(const sched::goroutine& own) noexcept {
     const std::int64_t now_ms = (os::now() - own.scheduler->started_at) / 1'000'000;
     own.scheduler->pool->for_each([&](sched::goroutine& g) noexcept {
-      goroutine_record record;
-      if (&g == &own || !describe_into(record, g, now_ms)) {
-        return;
+      goroutine_record not_shown;
+      const bool has_room = shown_ != most_others;
+      if (&g != &own && describe_into(has_room ? others_[shown_] : not_shown, g, now_ms)) {
+        shown_ += has_room;
+        ++alive_;
       }
-      if (shown_ != most_others) {
-        others_[shown_++] = record;
-      }
-      ++alive_;
     });
   }
 
@@ -63713,7 +63993,7 @@ class crash_report {
 };
 
 /// Looks at each fault in its handler.
-inline void report_fault(const os::fault& what) noexcept {
+[[gnu::cold]] inline void report_fault(const os::fault& what) noexcept {
   const sched::machine* const m = sched::current_m();
   const sched::goroutine* const g = m != nullptr ? m->g : nullptr;
   auto& known = os::process_wide<crash_handling>::get();
@@ -63793,7 +64073,7 @@ struct exception_text {
   std::string what = "an exception that is not a std::exception";
 };
 
-inline exception_text describe_current_exception() {
+[[gnu::cold]] inline exception_text describe_current_exception() {
   exception_text text;
   if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
     text.type = os::symbolizer::demangled(type->name());
@@ -63873,31 +64153,32 @@ struct terminate_handling {
       os::sleep_ns(1'000'000'000);
     }
   }
-  std::string text = "thrum: panic in goroutine " + std::to_string(source.id);
+  std::string text;
+  base::append(text, {"thrum: panic in goroutine ", base::digits(source.id).view()});
   if (source.name[0] != '\0') {
-    text.append(" [").append(source.name).append("]");
+    base::append(text, {" [", source.name, "]"});
   }
   if (source.is_in_bubble) {
-    text.append(" of a bubble (repeat with THRUM_BUBBLE_SEED=")
-        .append(std::to_string(source.seed))
-        .append(")");
+    base::append(
+        text,
+        {" of a bubble (repeat with THRUM_BUBBLE_SEED=", base::digits(source.seed).view(), ")"});
   }
   const exception_text exception = describe_current_exception();
-  text.append(": ").append(exception.what).append("\n\ttype ").append(exception.type).append("\n");
+  base::append(text, {": ", exception.what, "\n\ttype ", exception.type, "\n"});
   base::write_error(text);  // the lines take a moment, in which another may end the program
   os::symbolizer symbols;
   std::vector<const void*> places(callers.frames, callers.frames + callers.size);
   places.push_back(source.started_at);
   symbols.find_lines(std::move(places));
   text = describe_callers(symbols, callers.frames, callers.size);
-  text.append("\tstarted in ").append(describe_place(symbols, source.started_at));
+  base::append(text, {"\tstarted in ", describe_place(symbols, source.started_at)});
   base::write_error(text);
   trace_detail::end_with_trouble();
   base::abort_reported();
 }
 
 /// Reports what has left a main goroutine if it is the exception that is being handled.
-inline void report_if_left_main(main_exception& left) noexcept {
+[[gnu::cold]] inline void report_if_left_main(main_exception& left) noexcept {
   const std::exception_ptr current = std::current_exception();
   const void* object = nullptr;
   static_assert(sizeof current == sizeof object);
@@ -63922,7 +64203,7 @@ inline void forget_main_exception() noexcept {
   }
 }
 
-inline void terminate_in_goroutine() {
+[[gnu::cold]] inline void terminate_in_goroutine() {
   const sched::machine* const m = sched::current_m();
   if (m != nullptr && m->g != nullptr && std::current_exception() != nullptr) {
     os::call_stack callers;
@@ -64000,8 +64281,8 @@ THRUM_NO_TSAN void append_id(trace_line& line, std::string_view key, const Objec
   }
 }
 
-inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler, std::int64_t now,
-                           bool detailed) noexcept {
+[[gnu::cold]] inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler,
+                                         std::int64_t now, bool detailed) noexcept {
   constexpr unsigned helpers = 2;  // the monitor and the creator
   line.append("SCHED ").append((now - scheduler.started_at) / 1'000'000).append("ms:");
   line.append(" gomaxprocs=").append(scheduler.procs());
@@ -64019,7 +64300,8 @@ inline void append_summary(trace_line& line, sched::runtime_scheduler& scheduler
 }
 
 /// Not in Go's: half and 99 % of what was counted took less.
-inline void append_latencies(trace_line& line, sched::runtime_scheduler& scheduler) noexcept {
+[[gnu::cold]] inline void append_latencies(trace_line& line,
+                                           sched::runtime_scheduler& scheduler) noexcept {
   thrum::latencies all;
   scheduler.for_each_p([&](const sched::processor& p) { add_latencies(all, p.latencies); });
   const auto append = [&](std::string_view key, const latency_histogram& one) noexcept {
@@ -64034,7 +64316,8 @@ inline void append_latencies(trace_line& line, sched::runtime_scheduler& schedul
   append(" timer=", all.timer);
 }
 
-THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void append_p(trace_line& line,
+                                                 const sched::processor& p) noexcept {
   line.append("  P").append(p.id);
   line.append(": status=").append(static_cast<unsigned>(p.status.peek()));
   line.append(" schedtick=").append(p.schedule_tick.get());
@@ -64045,8 +64328,9 @@ THRUM_NO_TSAN inline void append_p(trace_line& line, const sched::processor& p) 
   line.append(" timerslen=").append(p.timers.size()).append("\n");
 }
 
-THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& scheduler,
-                                   const sched::machine& m) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void append_m(trace_line& line,
+                                                 sched::runtime_scheduler& scheduler,
+                                                 const sched::machine& m) noexcept {
   const sched::processor* held = nullptr;
   scheduler.for_each_p([&](const sched::processor& p) { held = p.m.peek() == &m ? &p : held; });
   const sched::goroutine* const g = m.g;
@@ -64062,8 +64346,8 @@ THRUM_NO_TSAN inline void append_m(trace_line& line, sched::runtime_scheduler& s
   line.append("\n");
 }
 
-THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
-                                   const sched::machine* on) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
+                                                 const sched::machine* on) noexcept {
   const sched::g_status status = g.status.peek();
   line.append("  G").append(g.id).append(": status=").append(static_cast<unsigned>(status));
   line.append("(");
@@ -64078,7 +64362,8 @@ THRUM_NO_TSAN inline void append_g(trace_line& line, const sched::goroutine& g,
 }
 
 /// Writes one line to standard error.
-inline void schedtrace(sched::runtime_scheduler& scheduler, std::int64_t now) noexcept {
+[[gnu::cold]] inline void schedtrace(sched::runtime_scheduler& scheduler,
+                                     std::int64_t now) noexcept {
   trace_line line;
   append_summary(line, scheduler, now, false);
   line.append(" [");
@@ -64108,8 +64393,8 @@ THRUM_NO_TSAN inline const sched::machine* find_m_of(sched::runtime_scheduler& s
 }
 
 /// Writes the summary and a line for each P, M and G.
-THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
-                                      std::int64_t now) noexcept {
+[[gnu::cold]] THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
+                                                    std::int64_t now) noexcept {
   const auto flush = [](trace_line& line) {
     base::write_error(line.view());
     line.clear();
@@ -64164,6 +64449,7 @@ THRUM_NO_TSAN inline void scheddetail(sched::runtime_scheduler& scheduler,
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64200,17 +64486,14 @@ class trouble_detector {
     bool reported = false;
   };
 
-  static void report(const goroutine_record& g, const std::string& trouble) {
-    std::string text = "thrum: goroutine " + std::to_string(g.id);
+  static void report(const goroutine_record& g, std::string_view trouble) {
+    std::string text;
+    base::append(text, {"thrum: goroutine ", base::digits(g.id).view()});
     if (g.name[0] != '\0') {
-      text.append(" [").append(g.name).append("]");
+      base::append(text, {" [", g.name, "]"});
     }
-    text.append(" ").append(trouble).append("; started in ");
-    base::write_error(text.append(os::describe_address(g.started_at)).append("\n"));
-  }
-
-  static std::string milliseconds(std::int64_t ns) {
-    return std::to_string(ns / 1'000'000) + " ms";
+    base::append(text, {" ", trouble, "; started in ", os::describe_address(g.started_at), "\n"});
+    base::write_error(text);
   }
 
   void look_for_blocked(sched::runtime_scheduler& scheduler, std::int64_t now) {
@@ -64225,8 +64508,9 @@ class trouble_detector {
       }
       still.push_back(record.id);
       if (!was_blocked(record.id)) {
-        report(record, "has been blocked in " + std::string(sched::describe(record.reason)) +
-                           " for " + milliseconds(record.waiting_ms * 1'000'000));
+        base::message<160> trouble("has been blocked in ");
+        trouble.append(sched::describe(record.reason)).append(" for ").append(record.waiting_ms);
+        report(record, trouble.append(" ms").view());
       }
     });
     if (!still.empty()) {
@@ -64263,8 +64547,9 @@ class trouble_detector {
     if (now - seen.since >= kept_ns_ && !seen.reported && g != nullptr &&
         describe_into(record, *g, 0)) {
       seen.reported = true;
-      report(record, "has kept processor " + std::to_string(p.id) + " for " +
-                         milliseconds(now - seen.since) + " while others waited");
+      base::message<160> trouble("has kept processor ");
+      trouble.append(p.id).append(" for ").append((now - seen.since) / 1'000'000);
+      report(record, trouble.append(" ms while others waited").view());
     }
   }
 
@@ -64276,7 +64561,7 @@ class trouble_detector {
 
 /// One line about a goroutine that runs, else about the first that is left; empty if none is. Stops the
 /// goroutines for a moment. Not inside a section.
-inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
+[[gnu::cold]] inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
   goroutine_list all(scheduler);
   all.look(world::stopped);
   std::size_t n = 0;
@@ -64291,24 +64576,26 @@ inline std::string describe_slow_stop(sched::runtime_scheduler& scheduler) {
     return {};
   }
   os::symbolizer symbols;
-  std::string text = "thrum: stop: waits for goroutine " + std::to_string(chosen.id) + " [";
-  text.append(chosen.status == sched::g_status::waiting ? sched::describe(chosen.reason)
-                                                        : describe(chosen.status));
-  text.append("]");
+  std::string text;
+  base::append(text, {"thrum: stop: waits for goroutine ", base::digits(chosen.id).view(), " [",
+                      chosen.status == sched::g_status::waiting ? sched::describe(chosen.reason)
+                                                                : describe(chosen.status),
+                      "]"});
   if (chosen.name[0] != '\0') {
-    text.append(" \"").append(chosen.name).append("\"");
+    base::append(text, {" \"", chosen.name, "\""});
   }
   for (std::size_t i = 0; i != chosen.size; ++i) {
-    if (!is_internal(symbols.describe(chosen.frames[i]))) {
-      text.append(" in ").append(symbols.describe(chosen.frames[i]));
+    if (const std::string_view place = symbols.describe(chosen.frames[i]); !is_internal(place)) {
+      base::append(text, {" in ", place});
       break;
     }
   }
-  text.append(", started in ").append(symbols.describe(chosen.started_at));
+  base::append(text, {", started in ", symbols.describe(chosen.started_at)});
   if (n != 1) {
-    text.append(", and for ").append(std::to_string(n - 1)).append(n == 2 ? " other" : " others");
+    base::append(text, {", and for ", base::digits(n - 1).view(), n == 2 ? " other" : " others"});
   }
-  return text.append("; let it return, or call the library in its loop\n");
+  base::append(text, {"; let it return, or call the library in its loop\n"});
+  return text;
 }
 
 }}}  // namespace thrum::THRUM_ABI::debug
@@ -69502,6 +69789,9 @@ class select_locks {
   spin_lock& last_released() const noexcept { return cores_[0]->lock(); }
 
   bool empty() const noexcept { return size_ == 0; }
+
+  /// How many channels there are.
+  std::size_t size() const noexcept { return size_; }
 
   /// Whether several cases are on one channel.
   bool has_duplicates() const noexcept { return has_duplicates_; }
@@ -77687,6 +77977,11 @@ struct label_texts : sched::label_list {
   label_texts(const sched::label_list* outer,
               std::initializer_list<std::pair<std::string_view, std::string_view>> more) {
     destroy = [](sched::label_list& own) noexcept { delete static_cast<label_texts*>(&own); };
+    for_each = [](const sched::label_list& own, void* to, take_function take) {
+      for (const auto& [key, value] : static_cast<const label_texts&>(own).all) {
+        take(to, key, value);
+      }
+    };
     if (outer != nullptr) {
       all = static_cast<const label_texts*>(outer)->all;
     }

@@ -102,10 +102,9 @@ IN_RUNTIME("the end of a goroutine is a case of a coroutine's select, and joins 
   const chan<int> none(0);
   const chan<void> go_on(0);
   auto handle = thrum::spawn([=] { go_on.recv(); });
-  auto ends = co_spawn(
-      [](thrum::join_handle<void>& of, chan<int> from) -> co_task<std::size_t> {
-        co_return co_await async_select(on_recv(from), on_join(of));
-      }(handle, none));
+  auto ends = co_spawn([](thrum::join_handle<void>& of, chan<int> from) -> co_task<std::size_t> {
+    co_return co_await async_select(on_recv(from), on_join(of));
+  }(handle, none));
   go_on.send();
   CHECK(ends.join() == 1);
   handle.join();
@@ -134,10 +133,9 @@ IN_RUNTIME("a coroutine's select with several cases on one channel takes one ite
 
 IN_RUNTIME("a coroutine waits until a descriptor can be read") {
   thrum::io::pipe bytes;
-  auto readable = co_spawn(
-      [](thrum::io::pipe_reader& from) -> co_task<std::size_t> {
-        co_return co_await async_select(thrum::io::on_readable(from), on_recv(chan<int>()));
-      }(bytes.reader()));
+  auto readable = co_spawn([](thrum::io::pipe_reader& from) -> co_task<std::size_t> {
+    co_return co_await async_select(thrum::io::on_readable(from), on_recv(chan<int>()));
+  }(bytes.reader()));
   thrum::this_goroutine::yield();
   CHECK_FALSE(readable.done());
   bytes.write("x");
@@ -180,10 +178,13 @@ TEST_CASE("the stop of a runtime ends the select of a coroutine") {
   const chan<int> never(0);
   {
     thrum::runtime runtime;
-    co_spawn(runtime, [](chan<int> from) -> co_task<> {
-      co_await async_select(on_recv(from), on_send(from, 1), on_timeout(1h));
-    }(never)).detach();
-    co_spawn(runtime, []() -> co_task<> { co_await async_select(on_recv(chan<int>())); }()).detach();
+    co_spawn(runtime,
+             [](chan<int> from) -> co_task<> {
+               co_await async_select(on_recv(from), on_send(from, 1), on_timeout(1h));
+             }(never))
+        .detach();
+    co_spawn(runtime, []() -> co_task<> { co_await async_select(on_recv(chan<int>())); }())
+        .detach();
   }
   CHECK_FALSE(never.try_send(1));
 }

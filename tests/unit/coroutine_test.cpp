@@ -239,8 +239,8 @@ IN_RUNTIME("a goroutine that waits for a condition variable leaves the mutex to 
   thrum::condition_variable changed;
   bool is_set = false;
   std::unique_lock lock(mutex);
-  auto setter = co_spawn(
-      [](thrum::mutex& guard, thrum::condition_variable& to, bool& flag) -> co_task<> {
+  auto setter =
+      co_spawn([](thrum::mutex& guard, thrum::condition_variable& to, bool& flag) -> co_task<> {
         const auto own = co_await async_lock(guard);
         flag = true;
         to.notify_one();

@@ -107,7 +107,8 @@ THRUM_OUT_OF_LINE select_start start_select(const select_frame& frame, select_ca
       locks.keep();
       by->kept = locks.size();
     }
-    locked_channels held{&locks, [](void* of) noexcept { static_cast<select_locks*>(of)->unlock(); }};
+    locked_channels held{&locks,
+                         [](void* of) noexcept { static_cast<select_locks*>(of)->unlock(); }};
     return {park(here, *by, first_due(frame), held) ? kind::waits : kind::not_ready};
   }
 }
