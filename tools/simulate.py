@@ -5,7 +5,16 @@
 
 Builds tests/simulation with the library's constants, and once for each other value that is tried of one,
 runs all of them with so many processors (16, 64, 256), and prints a table for each workload. COST=VALUE
-are those of tests/simulation/machine.hpp; thrum_simulation measure prints this machine's.
+are those of tests/simulation/machine.hpp; thrum_simulation measure prints this machine's. Two runs with the
+same arguments print the same.
+
+How far apart cores are: a line takes `transfer` ns from one core to another (80), `sibling` (30) between
+threads of one core, `far` (200) between packages. Give siblings=2 for two threads on a core, and package=16
+for as many in a package; without them all cores are `transfer` apart. Thus two cores that are far apart, and
+64 in four packages:
+
+    ./dev simulate --procs 2 transfer=200
+    ./dev simulate --procs 64 siblings=2 package=16 transfer=100
 """
 
 import concurrent.futures
@@ -34,10 +43,12 @@ VARIANTS = {
     "credit 1": ["SIMULATED_WAKE_CREDIT=1"],
     "credit 256": ["SIMULATED_WAKE_CREDIT=256"],
     "no pause": ["SIMULATED_PAUSE_BEFORE_RUNNEXT=0"],
+    "move any": ["SIMULATED_WORTH_A_MOVE=0"],
+    "move from 50 us": ["SIMULATED_WORTH_A_MOVE=50'000"],
 }
 
 LINE = re.compile(
-    r"(.{16}) used +(\S+) awake +(\S+) latency +(\S+) late +(\S+) wakes +(\S+)$")
+    r"(.{16}) used +(\S+) awake +(\S+) latency +(\S+) late +(\S+) wakes +(\S+) steals +(\S+) each +(\S+)$")
 
 
 def build(name: str) -> pathlib.Path:
@@ -102,8 +113,8 @@ def main() -> None:
         found = {name: rows(program, n, costs) for name, program in programs.items()}
         for workload in found[names[0]]:
             print(f"\n{n} processors, {workload}\n")
-            print("| constants | used | awake | latency, us | 1 in 100, us | threads woken |")
-            print("| --- | ---: | ---: | ---: | ---: | ---: |")
+            print("| constants | used | awake | latency, us | 1 in 100, us | threads woken | stolen | each, ns |")
+            print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
             for name in names:
                 print(f"| {name} | {' | '.join(found[name][workload])} |")
 

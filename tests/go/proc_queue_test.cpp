@@ -27,7 +27,6 @@ struct traits {
   static constexpr std::uint32_t run_queue_capacity = 256;
   template <class U>
   using atomic = std::atomic<U>;
-  static void pause_before_runnext() noexcept {}
 };
 
 using queue = thrum::sched::run_queue<goroutine, traits>;
@@ -61,7 +60,7 @@ TEST_CASE("SchedLocalQueueSteal: a steal halves the queue and every G is in one 
       put(victim, gs[j], false);
     }
     unsigned stolen = 0;
-    if (goroutine* g = victim.steal_half_into(thief, true, false)) {
+    if (goroutine* g = victim.steal_half_into(thief, [] { return true; })) {
       ++stolen;
       ++g->seen;
     }

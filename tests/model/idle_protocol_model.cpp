@@ -84,6 +84,28 @@ struct hog : small_world<Made, 2, 2, 4> {
   }
 };
 
+// M 0 runs an item that hands its P on through runnext and ends, so that a thief that looks at it leaves the
+// runnext alone; the next item does so, too, but then keeps the P.
+template <mistake Made, bool Spinning>
+struct hog_behind_a_hand_off : small_world<Made, 2, 2, 4> {
+  static constexpr unsigned threads = 4;
+  hog_behind_a_hand_off() {
+    model::finding::uses_runnext = true;
+    this->hold(0, 0, false);
+    this->put(0, 1);
+    this->hold(1, 1, Spinning);
+  }
+  void run(unsigned thread) { this->live(thread); }
+  void runs(int item) override {
+    if (item == 1) {
+      this->submit_next(2);
+    } else if (item == 2) {
+      this->submit_next(3);
+      this->await(3);
+    }
+  }
+};
+
 // The same twice: what the first round leaves behind must not spoil the second.
 template <mistake Made>
 struct second_hog : small_world<Made, 2, 2, 4> {
@@ -306,6 +328,18 @@ TEST_CASE("model: no P idles while work of background priority waits") {
     holds<hog<none, true, false, true>>({on, 2, 1});
     holds<hog<none, false, false, true>>({on, 2, 1});
   }
+}
+
+TEST_CASE(
+    "model: a thief that leaves a runnext alone comes back for the one that waits behind a hog") {
+  for (const machine on : {machine::tso, machine::weak}) {
+    holds<hog_behind_a_hand_off<none, true>>({on, 1, 1});
+    holds<hog_behind_a_hand_off<none, false>>({on, 1, 1});
+  }
+  holds<hog_behind_a_hand_off<none, true>>({machine::sequential, 2, 0});
+  constexpr model::options on_any{machine::sequential, 2, 0};
+  CHECK(found_out<hog_behind_a_hand_off<mistake::looks_not_again, true>>(on_any));
+  CHECK(found_out<hog_behind_a_hand_off<mistake::refused_once_and_for_all, true>>(on_any));
 }
 
 TEST_CASE("model: a goroutine that yielded behind a hog is run by an M that was about to go idle") {

@@ -59,7 +59,12 @@ struct scene {
     item* g = queue.take_runnext();
     take(g != nullptr ? g : queue.pop());
   }
-  void steal(queue_type& thief, bool runnext) { take(queue.steal_half_into(thief, runnext, true)); }
+  void steal(queue_type& thief, bool runnext) {
+    take(queue.steal_half_into(thief, [=] {
+      model::explorer::active().point();
+      return runnext;
+    }));
+  }
 
   // What is left is taken out too; then nothing is lost.
   void at_end() {
@@ -242,7 +247,7 @@ struct thief_of_a_thief : scene<Traits> {
         this->steal(this->first_thief, false);
         break;
       default:
-        this->take(this->first_thief.steal_half_into(this->second_thief, false, true));
+        this->take(this->first_thief.steal_half_into(this->second_thief, [] { return false; }));
         break;
     }
   }

@@ -10,7 +10,7 @@ std::uint32_t searchers = 2;
 }
 
 #define SIMULATED_SEARCHERS searchers
-#include "simulation/workloads.hpp"
+#include "simulation/small_workloads.hpp"
 //
 #include "support/catch.hpp"
 
@@ -51,6 +51,40 @@ TEST_CASE("simulation: a cache line moves when another core writes it, and only 
 }
 
 TEST_CASE(
+    "simulation: a line takes longer from another package than from a sibling or a neighbour") {
+  costs apart;
+  apart.siblings = 2;
+  apart.package = 4;
+  apart.transfer = 100;
+  machine on(apart);
+  alignas(64) simulation::atomic<int> word{0};
+  double took[6] = {};
+  // The first thread writes; after a while another one reads. Thread 1 is its sibling, 2 a neighbour, 4 far.
+  for (unsigned i = 0; i != 6; ++i) {
+    on.start(
+        [&, i] {
+          machine& here = machine::active();
+          if (i == 0) {
+            for (int round = 0; round != 3; ++round) {
+              word.store(1, std::memory_order_relaxed);
+              here.nap(10'000);
+            }
+          } else if (i != 3 && i != 5) {
+            here.nap(i == 1 ? 1'000 : i == 2 ? 12'000 : 22'000);
+            const double begins = here.now();
+            word.load(std::memory_order_relaxed);
+            took[i] = here.now() - begins;
+          }
+        },
+        0);
+  }
+  on.run();
+  CHECK(took[1] == apart.sibling);
+  CHECK(took[2] == apart.transfer);
+  CHECK(took[4] == apart.far);
+}
+
+TEST_CASE(
     "simulation: a woken thread runs after the latency, and a sleep with a limit ends by itself") {
   machine on({});
   note bell;
@@ -79,6 +113,11 @@ TEST_CASE("simulation: with 1 to 256 processors each goroutine runs once, whatev
     CHECK(is_complete(tree(procs, {}, 9, 1'000).run()));
     CHECK(is_complete(requests(procs, {}, 0.5, 100'000, 2'000).run()));
     CHECK(is_complete(pairs(procs, {}, procs, 20, 200).run()));
+    CHECK(is_complete(channel(procs, {}, 4, 2'000, 5, 5).run()));
+    CHECK(is_complete(yielders(procs, {}, 300, 4).run()));
+    CHECK(is_complete(spawns(procs, {}, 2, 500).run()));
+    CHECK(is_complete(joined(procs, {}, 10, joined::shape::fib).run()));
+    CHECK(is_complete(joined(procs, {}, 7, joined::shape::tree).run()));
   }
 }
 
@@ -100,4 +139,13 @@ TEST_CASE(
   const outcome again = half_busy(64);
   CHECK(again.late == two.late);  // the same to the last access
   CHECK(again.elapsed == two.elapsed);
+}
+
+// What traits::worth_a_move_ns is for.
+TEST_CASE("simulation: a pair that talks stays on one processor, and one that computes has two") {
+  // A send and a receive of 10 ns each: full and empty take turns each microsecond.
+  const outcome talks = channel(2, {}, 1, 400'000, 5, 5).run();
+  CHECK(talks.steals <= 4);
+  const outcome computes = channel(2, {}, 1, 1'000, 20'000, 20'000).run();
+  CHECK(computes.used(2) > 0.95);
 }

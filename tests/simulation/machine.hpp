@@ -18,14 +18,20 @@
 //   since. Who has it pays a hit, who has not waits until the line is free and has travelled. A line
 //   that is written by many is handed on one at a time: that is what contention is.
 //
-// What is left out: ordinary memory (stacks, Gs), caches that are full, more threads than cores, the
-// weakness of memory (the models are about that), and distance: all cores are equally far apart.
+// How far apart cores are
+//   Threads have their cores in the order in which they begin: `siblings` of them share one, `package` of
+//   them a package. A line comes from the nearest core that has it, and a writer waits for the farthest.
+//   Without these numbers all cores are equally far apart.
+//
+// What is left out: ordinary memory (stacks, Gs), caches that are full, more threads than cores, and the
+// weakness of memory (the models are about that).
 #ifndef THRUM_TESTS_SIMULATION_MACHINE_HPP
 #define THRUM_TESTS_SIMULATION_MACHINE_HPP
 
 #include <thrum/detail/arch/arch.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
 
+#include <algorithm>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +53,10 @@ struct costs {
   double hit = 0.5;              // an access to a line that this core has
   double locked = 5;             // what a locked instruction costs beyond that
   double transfer = 80;          // a line from another core
+  double sibling = 30;           // ... from a thread on the own core
+  double far = 200;              // ... from another package
+  double siblings = 1;           // threads on a core
+  double package = 0;            // ... in a package; 0: all
   double pause = 11;             // the instruction of a loop that waits
   double yield = 300;            // a system call that lets others run
   double wake = 16'400;          // to wake a thread that sleeps
@@ -155,7 +165,7 @@ class machine {
     }
     // Readers of a line that nobody writes do not wait for one another.
     const double begins = self_->clock > l.free_at ? self_->clock : l.free_at;
-    const double ends = begins + cost.transfer;
+    const double ends = begins + nearest(l);
     if (l.is_written) {
       l.free_at = ends;
       l.is_written = false;
@@ -172,7 +182,7 @@ class machine {
     double ends = self_->clock + cost.hit;
     if (!l.is_written || !l.has.test(self_->number)) {
       const double begins = self_->clock > l.free_at ? self_->clock : l.free_at;
-      ends = begins + (l.has.none() ? cost.hit : cost.transfer);
+      ends = begins + farthest(l);
       l.has.reset();
       l.has.set(self_->number);
       l.is_written = true;
@@ -216,6 +226,48 @@ class machine {
     bool is_written = false;
     std::bitset<most_threads> has;
   };
+
+  enum class distance { own, core, package, machine };
+
+  distance distance_to(unsigned other) const {
+    const unsigned own = self_->number;
+    if (other == own) {
+      return distance::own;
+    }
+    if (other / siblings_ == own / siblings_) {
+      return distance::core;
+    }
+    return other / package_ == own / package_ ? distance::package : distance::machine;
+  }
+  double takes(distance from) const {
+    const double all[] = {cost.hit, cost.sibling, cost.transfer, cost.far};
+    return all[static_cast<int>(from)];
+  }
+  /// What a line takes to come here. A line that no core has is one that no core has touched before.
+  double nearest(const line& l) const {
+    if (l.has.none() || is_flat_) {
+      return cost.transfer;
+    }
+    distance least = distance::machine;
+    for (std::size_t i = l.has._Find_first(); i != most_threads; i = l.has._Find_next(i)) {
+      least = std::min(least, distance_to(static_cast<unsigned>(i)));
+    }
+    return takes(least);
+  }
+  /// What it takes until no other core has the line.
+  double farthest(const line& l) const {
+    if (l.has.none()) {
+      return cost.hit;
+    }
+    if (is_flat_) {
+      return cost.transfer;
+    }
+    distance most = distance::core;
+    for (std::size_t i = l.has._Find_first(); i != most_threads; i = l.has._Find_next(i)) {
+      most = std::max(most, distance_to(static_cast<unsigned>(i)));
+    }
+    return takes(most);
+  }
 
   line& line_of(const void* at) { return lines_[reinterpret_cast<std::uintptr_t>(at) / 64]; }
 
@@ -275,6 +327,9 @@ class machine {
 
   static inline machine* active_ = nullptr;
 
+  const unsigned siblings_ = static_cast<unsigned>(cost.siblings);
+  const unsigned package_ = cost.package == 0 ? most_threads : static_cast<unsigned>(cost.package);
+  const bool is_flat_ = siblings_ == 1 && package_ == most_threads;
   std::vector<std::unique_ptr<thread>> threads_;
   std::priority_queue<turn> queue_;
   std::unordered_map<std::uintptr_t, line> lines_;

@@ -85,6 +85,13 @@ struct cheap_figure {
   void take(T n = 1) { value -= n; }
 };
 
+/// A figure that other threads look at.
+struct watched_figure {
+  simulation::atomic<std::uint64_t> value{0};
+  std::uint64_t get() const { return value.load(std::memory_order_relaxed); }
+  void add() { value.store(get() + 1, std::memory_order_relaxed); }
+};
+
 }}}  // namespace thrum::THRUM_ABI::sched
 
 namespace thrum { inline namespace THRUM_ABI { namespace base {
@@ -132,7 +139,8 @@ struct alignas(base::cache_line_size) processor {
     base::intrusive_queue<goroutine> take_all() noexcept { return {}; }
   } free_gs;  // none is kept
   struct {
-    cheap_figure<std::uint64_t> created, finished, switches, steals, timers;
+    cheap_figure<std::uint64_t> created, finished, steals, timers;
+    watched_figure switches;
   } counts;
   cheap_figure<std::uint32_t> schedule_tick;
 
@@ -143,6 +151,7 @@ struct alignas(base::cache_line_size) processor {
   one_writer<machine*> m{nullptr};
   processor* idle_next = nullptr;
 
+  what_was_seen seen;
   bool global_is_next = false;
   std::uint32_t turns_since_look = 0;
   std::uint32_t levelled_with = 0;
@@ -324,6 +333,7 @@ inline void thread_creator::request(machine& m) noexcept {
 inline void execute(machine& m, goroutine& g) noexcept {
   simulation::machine& on = simulation::machine::active();
   m.g = &g;
+  m.p->counts.switches.add();
   on.compute(on.cost.run);
   g.step(g);
   m.g = nullptr;

@@ -4,10 +4,10 @@
 // thrum_simulation measure: what this machine takes for what costs something there, a line each.
 // thrum_simulation PROCS [COST=VALUE...]: each workload on a simulated machine of so many cores, a line
 // each: used is the share of all cores' time that was work, awake the time that threads were awake for
-// each ns of work, then what a goroutine waited until it ran (us: median, one in a hundred), and threads
-// woken for each hundred goroutines.
+// each ns of work, then what a goroutine waited until it ran (us: median, one in a hundred), threads woken
+// and goroutines stolen for each hundred that ran, and how long the work took (ns for each that ran).
 
-#include "workloads.hpp"
+#include "small_workloads.hpp"
 //
 #include "measure.hpp"
 
@@ -27,6 +27,10 @@ bool set(costs& all, std::string_view name, double value) {
       {"hit", &costs::hit},
       {"locked", &costs::locked},
       {"transfer", &costs::transfer},
+      {"sibling", &costs::sibling},
+      {"far", &costs::far},
+      {"siblings", &costs::siblings},
+      {"package", &costs::package},
       {"pause", &costs::pause},
       {"yield", &costs::yield},
       {"wake", &costs::wake},
@@ -53,9 +57,12 @@ void report(const char* name, unsigned procs, const outcome& all) {
                  static_cast<unsigned long long>(all.expected));
     complete = false;
   }
-  std::printf("%-16s used %5.3f awake %6.2f latency %8.2f late %9.2f wakes %7.2f\n", name,
-              all.used(procs), all.awake / all.work, all.latency / 1e3, all.late / 1e3,
-              100 * static_cast<double>(all.wakes) / static_cast<double>(all.ran));
+  const auto ran = static_cast<double>(all.ran);
+  std::printf(
+      "%-16s used %5.3f awake %6.2f latency %8.2f late %9.2f wakes %7.2f steals %8.3f each %8.1f\n",
+      name, all.used(procs), all.awake / all.work, all.latency / 1e3, all.late / 1e3,
+      100 * static_cast<double>(all.wakes) / ran, 100 * static_cast<double>(all.steals) / ran,
+      all.elapsed / ran);
 }
 
 }  // namespace
@@ -93,5 +100,16 @@ int main(int count, char** arguments) {
   report("requests, 90 %", n, requests(n, all, 0.9, 100'000, 40'000).run());
   report("pairs, 1 of 4", n, pairs(n, all, n / 4 + 1, 400, 200).run());
   report("pairs, 2 a P", n, pairs(n, all, 2 * n, 100, 200).run());
+  // what programs measure that have little to do for many processors
+  report("ping-pong", n, pairs(n, all, 1, 200'000, 25).run());
+  report("ping-pong, 20 us", n, pairs(n, all, 1, 1'000, 20'000).run());
+  report("channel", n, channel(n, all, 1, 400'000, 5, 5).run());
+  report("channel, 1 us", n, channel(n, all, 1, 20'000, 1'000, 1'000).run());
+  report("channel, 20 us", n, channel(n, all, 1, 1'000, 20'000, 20'000).run());
+  report("channel, 4 to 4", n, channel(n, all, 4, 100'000, 5, 5).run());
+  report("yield of 1,000", n, yielders(n, all, 1'000, 40).run());
+  report("spawn 1,000", n, spawns(n, all, 40, 1'000).run());
+  report("fib", n, joined(n, all, 20, joined::shape::fib).run());
+  report("tree, joined", n, joined(n, all, 13, joined::shape::tree).run());
   return complete ? 0 : 1;
 }

@@ -52,6 +52,9 @@ struct traits : default_traits {
     return SIMULATED_SEARCHERS;
   }
 #endif
+#ifdef SIMULATED_WORTH_A_MOVE
+  static constexpr std::int64_t worth_a_move_ns = SIMULATED_WORTH_A_MOVE;
+#endif
 #ifdef SIMULATED_WAKE_CREDIT
   static constexpr std::uint32_t wake_credit = SIMULATED_WAKE_CREDIT;
 #endif

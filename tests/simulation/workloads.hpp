@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The thrum authors
 // SPDX-License-Identifier: MIT
 //
-// What is tried on the simulated machine: bursts, trees, requests from outside, pairs.
+// What is tried on the simulated machine: bursts, trees, requests from outside, pairs. What has little to do
+// for many processors is in small_workloads.hpp.
 //
 // Included before everything else of thrum's, as parts.hpp.
 #ifndef THRUM_TESTS_SIMULATION_WORKLOADS_HPP
@@ -24,7 +25,8 @@ struct outcome {
   double latency = 0;       // ns from ready to running: the median,
   double late = 0;          // and of a hundred the latest but one
   std::uint64_t wakes = 0;  // threads woken
-  std::uint64_t ran = 0;    // goroutines that ended
+  std::uint64_t steals = 0;
+  std::uint64_t ran = 0;  // goroutines that ended
   std::uint64_t expected = 0;
 
   /// How much of the Ps' time was work.
@@ -41,9 +43,11 @@ class workload {
         [this] {
           awake_before_ = on().awake();
           wakes_before_ = on().wakes;
+          steals_before_ = steals();
           submit_all();
         },
         warm_up);
+    on().start([this, expected] { watch(expected); }, warm_up);
     all_.run(&make([](goroutine&) { active_->wake_all(); }));
     return finish(expected);
   }
@@ -61,6 +65,40 @@ class workload {
     }
   }
 
+  /// What the monitor does about a runnext that waits (monitor_duties.hpp), at the times of its rounds.
+  void watch(std::uint64_t expected) {
+    using traits = thrum::sched::default_traits;
+    auto& scheduler = all_.scheduler;
+    std::int64_t sleep = traits::monitor_min_sleep_ns;
+    for (unsigned quiet = 0; ran_ != expected && on().now() < 100 * warm_up;) {
+      on().nap(static_cast<double>(sleep) + on().cost.nap);
+      bool woke = false;
+      scheduler.for_each_live_p([&](thrum::sched::processor& p) {
+        const auto now = static_cast<std::int64_t>(on().now());
+        if (p.status.peek() != thrum::sched::p_status::running) {
+          p.seen.runnext = nullptr;
+        } else if (thrum::sched::is_runnext_stuck(p, p.seen, now) &&
+                   scheduler.idle.idle_ps() != 0) {
+          p.wake_credit.set(thrum::sched::traits::wake_credit);
+          scheduler.wake_processor();
+          woke = true;
+        }
+      });
+      quiet = woke ? 0 : quiet + 1;
+      if (woke) {
+        sleep = traits::monitor_min_sleep_ns;
+      } else if (quiet > traits::monitor_quiet_rounds && sleep < traits::monitor_max_sleep_ns) {
+        sleep *= 2;
+      }
+    }
+  }
+
+  std::uint64_t steals() {
+    std::uint64_t sum = 0;
+    all_.scheduler.for_each_p([&](thrum::sched::processor& p) { sum += p.counts.steals.get(); });
+    return sum;
+  }
+
   outcome finish(std::uint64_t expected) {
     std::sort(latencies_.begin(), latencies_.end());
     const std::size_t n = latencies_.size();
@@ -71,6 +109,7 @@ class workload {
     all.latency = n == 0 ? 0 : latencies_[n / 2];
     all.late = n == 0 ? 0 : latencies_[n - 1 - n / 100];
     all.wakes = on().wakes - wakes_before_;
+    all.steals = steals() - steals_before_;
     all.ran = ran_;
     all.expected = expected;
     return all;
@@ -125,6 +164,7 @@ class workload {
   double last_end_ = 0;
   double awake_before_ = 0;
   std::uint64_t wakes_before_ = 0;
+  std::uint64_t steals_before_ = 0;
   std::uint64_t ran_ = 0;
 };
 

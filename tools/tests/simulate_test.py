@@ -15,7 +15,8 @@ REFUSED = {
     "--procs": "simulate: --procs wants numbers",
     "--only none": "simulate: no variant is called none",
 }
-LINE = "tree of 10 us    used 0.823 awake   1.07 latency     4.24 late   1397.15 wakes    0.20\n"
+LINE = ("tree of 10 us    used 0.823 awake   1.07 latency     4.24 late   1397.15 wakes    0.20 steals    0.05"
+        " each   5232.8\n")
 
 
 def refusal(call) -> str:
@@ -34,7 +35,7 @@ def failures():
     found = simulate.understand(["--procs", "4,8", "wake=9", "--only", "no pause,credit 1"])
     if found != ([4, 8], ["no pause", "credit 1"], ["wake=9"]):
         yield f"understood is {found}"
-    if simulate.parse(LINE) != {"tree of 10 us": ("0.823", "1.07", "4.24", "1397.15", "0.20")}:
+    if simulate.parse(LINE) != {"tree of 10 us": ("0.823", "1.07", "4.24", "1397.15", "0.20", "0.05", "5232.8")}:
         yield "a line of a workload is read as something else"
     if not refusal(lambda: simulate.parse("tree: much\n")).startswith("simulate: not a line"):
         yield "a line that is none is taken for one"

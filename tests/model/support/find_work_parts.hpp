@@ -92,6 +92,15 @@ struct figure {
   void take(T n = 1) { value -= n; }
 };
 
+/// How often a P has switched. A mutant sees a switch between any two looks.
+struct switch_count : figure<std::uint64_t> {
+  std::uint64_t get() const {
+    const bool lies = made == mistake::refused_once_and_for_all && value != 0;
+    return lies ? value + ++looks : value;
+  }
+  mutable std::uint64_t looks = 0;
+};
+
 }  // namespace model::finding
 
 // ---- what the code under test touches of a G, P, M and what stands beside them ----
@@ -155,9 +164,10 @@ class one_place_queue {
   }
   goroutine* take_runnext() { return model::finding::uses_runnext ? take(next_) : nullptr; }
   goroutine* pop() { return take(ring_); }
-  goroutine* steal_half_into(one_place_queue&, bool with_runnext, bool) {
+  template <class May>
+  goroutine* steal_half_into(one_place_queue&, May may_take_runnext) {
     goroutine* const g = take(ring_);
-    return g == nullptr && with_runnext ? take_runnext() : g;
+    return g == nullptr && peek_runnext() != nullptr && may_take_runnext() ? take_runnext() : g;
   }
   bool empty() const { return ring_.load(acquire) == nullptr && peek_runnext() == nullptr; }
   bool begins_anew() const { return false; }
@@ -234,7 +244,8 @@ struct processor {
   attention_word attention;
   model::finding::figure<machine*> m;
   struct {
-    model::finding::figure<std::uint64_t> created, finished, switches, steals, timers;
+    model::finding::figure<std::uint64_t> created, finished, steals, timers;
+    model::finding::switch_count switches;
   } counts;
   one_writer<p_status> status{p_status::idle};
   processor* idle_next = nullptr;
@@ -514,6 +525,9 @@ inline machine* current_m() noexcept {
 
 inline void execute(machine& m, goroutine& g) noexcept {
   m.g = &g;
+  if (m.p != nullptr) {  // an M that was woken for the end of the world has none
+    m.p->counts.switches.add();
+  }
   model::finding::search_world::active->executes(m, g);
   m.g = nullptr;
 }

@@ -57,6 +57,7 @@ enum class mistake {
   retires_in_silence,        // nobody is woken for what a P leaves that retires
   number_is_not_seen_again,  // retire_p, when it has risen again
   rise_is_not_fenced,        // set_procs, from one P to more
+  refused_once_and_for_all,  // a thief leaves the runnext of a P that has ever switched
 };
 
 /// The mutant that is being searched.
@@ -295,7 +296,8 @@ class step_atomic {
     }
     if constexpr (std::is_same_v<T, std::size_t> || std::is_same_v<T, std::uint32_t> ||
                   std::is_pointer_v<T>) {
-      if (made == mistake::looks_not_again && is(caller, "empty") && looks_again()) {
+      if (made == mistake::looks_not_again && (is(caller, "empty") || is(caller, "peek_runnext")) &&
+          looks_again()) {
         return T{};
       }
     }
@@ -383,7 +385,8 @@ struct search_traits : model::traits {
   static std::int64_t now() noexcept { return the_time; }
   static std::uint32_t searchers_at_a_time(std::uint32_t) noexcept { return two_search ? 2 : 1; }
   static void pause_search() noexcept { explorer::active().yield(); }
-  static void pause_before_runnext() noexcept {}
+  static constexpr std::int64_t worth_a_move_ns = 5'000;
+  static void pause_before_runnext() noexcept { explorer::active().point(); }
 
   using poller = finding::poller;
   template <class T>

@@ -32,7 +32,6 @@ struct traits {
   static void fence(std::memory_order order) noexcept { memory::active().fence(order); }
   static void light_fence() noexcept { memory::active().light_fence(); }
   static void heavy_fence() noexcept { memory::active().heavy_fence(); }
-  static void pause_before_runnext() noexcept { explorer::active().point(); }
 };
 
 /// What a mutant gets wrong.

@@ -27,11 +27,12 @@ struct test_traits {
   static constexpr std::uint32_t run_queue_capacity = Capacity;
   template <class U>
   using atomic = std::atomic<U>;
-  static inline std::atomic<int> pauses{0};
-  static void pause_before_runnext() noexcept { pauses.fetch_add(1); }
 };
 
 using small_queue = thrum::sched::run_queue<item, test_traits<8>>;
+
+bool never() { return false; }
+bool always() { return true; }
 using batch = thrum::base::intrusive_queue<item>;
 
 // Every test runs on fresh indices and on indices that wrap in the middle of it.
@@ -155,7 +156,7 @@ TEST_CASE("a thief takes the older half rounded up and leaves the other half in 
     items some(8);
     push_range(victim, some, 0, count);
     const unsigned half = count - count / 2;
-    item* const newest = victim.steal_half_into(thief, false, false);
+    item* const newest = victim.steal_half_into(thief, never);
     if (count == 0) {
       CHECK(newest == nullptr);
       continue;
@@ -180,32 +181,35 @@ TEST_CASE("a thief takes no more than its own ring has room for") {
   items some(16);
   push_range(victim, some, 0, 8);
   push_range(thief, some, 8, 15);
-  CHECK(victim.steal_half_into(thief, true, false) == some[1]);  // one stored, one in the hand
+  CHECK(victim.steal_half_into(thief, always) == some[1]);  // one stored, one in the hand
   CHECK(thief.size() == 8);
-  CHECK(victim.steal_half_into(thief, true, false) == some[2]);
+  CHECK(victim.steal_half_into(thief, always) == some[2]);
   CHECK(thief.size() == 8);
   CHECK(pop_all(victim) == list{3, 4, 5, 6, 7});
   CHECK(pop_all(thief) == list{8, 9, 10, 11, 12, 13, 14, 0});
 }
 
-TEST_CASE("a thief takes the runnext only when asked and only from an empty ring") {
-  using traits = test_traits<8>;
+TEST_CASE("a thief takes the runnext only of an empty ring, and only if it may") {
   small_queue victim;
   small_queue thief;
   items some(2);
+  int asked = 0;
+  const auto says = [&](bool may) {
+    return [&asked, may] {
+      ++asked;
+      return may;
+    };
+  };
   CHECK(victim.exchange_runnext(some[0]) == nullptr);
   CHECK(victim.push(some[1]).empty());
-  traits::pauses = 0;
-  CHECK(victim.steal_half_into(thief, true, true) == some[1]);
-  CHECK(victim.steal_half_into(thief, false, true) == nullptr);
-  CHECK(traits::pauses == 0);
-  CHECK(victim.steal_half_into(thief, true, true) == some[0]);
-  CHECK(traits::pauses == 1);
-  CHECK(victim.steal_half_into(thief, true, true) == nullptr);
-  CHECK(traits::pauses == 1);
-  CHECK(victim.exchange_runnext(some[0]) == nullptr);
-  CHECK(victim.steal_half_into(thief, true, false) == some[0]);
-  CHECK(traits::pauses == 1);
+  CHECK(victim.steal_half_into(thief, says(true)) == some[1]);
+  CHECK(asked == 0);
+  CHECK(victim.steal_half_into(thief, says(false)) == nullptr);
+  CHECK(asked == 1);
+  CHECK(victim.steal_half_into(thief, says(true)) == some[0]);
+  CHECK(asked == 2);
+  CHECK(victim.steal_half_into(thief, says(true)) == nullptr);
+  CHECK(asked == 2);
   CHECK(thief.empty());
   CHECK(victim.empty());
 }
@@ -241,7 +245,7 @@ void stress(unsigned count) {
       ready.fetch_add(1);
       while (taken.load(std::memory_order_relaxed) != count) {
         const auto dice = random() / 16;
-        if (item* g = queue.steal_half_into(own, dice % 4 == 0, dice % 8 == 0)) {
+        if (item* g = queue.steal_half_into(own, [&] { return dice % 4 == 0; })) {
           consume(g);
           while (item* next = own.pop()) {
             consume(next);
@@ -344,7 +348,7 @@ TEST_CASE("runnext passes from hand to hand complete with what was written to it
   std::thread thief([&] {
     queue_type own;
     while (!stop.load(std::memory_order_relaxed)) {
-      if (item* g = queue.steal_half_into(own, true, false)) {
+      if (item* g = queue.steal_half_into(own, always)) {
         ++g->number;
         back.store(true, std::memory_order_release);
       }

@@ -54,6 +54,43 @@ TEST_CASE(
   CHECK(scheduler.p(1).wake_credit == thrum::sched::traits::wake_credit);
 }
 
+TEST_CASE("a runnext is worth a move if goroutines there run long, or none has come to its end") {
+  using thrum::sched::is_worth_a_move;
+  constexpr std::int64_t least = thrum::sched::traits::worth_a_move_ns;
+  CHECK(is_worth_a_move(0, 0));
+  CHECK(is_worth_a_move(1, 0));
+  CHECK(is_worth_a_move(least, 1));
+  CHECK_FALSE(is_worth_a_move(least - 1, 1));
+  CHECK(is_worth_a_move(1'000 * least, 1'000));
+  CHECK_FALSE(is_worth_a_move(1'000 * least - 1, 1'000));
+}
+
+TEST_CASE(
+    "a runnext that was there at the last look waits only if the processor has hardly switched") {
+  using thrum::sched::is_runnext_stuck;
+  support::lone_scheduler scheduler(2);
+  scheduler.holder_of(1);
+  thrum::sched::processor& p = scheduler.p(1);
+  thrum::sched::what_was_seen seen;
+  constexpr std::int64_t round = 4 * thrum::sched::traits::worth_a_move_ns;
+  std::int64_t now = round;
+  const auto looks = [&](int switches) {
+    for (int i = 0; i != switches; ++i) {
+      p.counts.switches.add();
+    }
+    return is_runnext_stuck(p, seen, now += round);
+  };
+  CHECK_FALSE(looks(0));  // it has none
+  scheduler.set_runnext(1, scheduler.g());
+  CHECK_FALSE(looks(0));  // it is new
+  CHECK(looks(0));
+  CHECK(looks(4));  // it has come back, and the four ran for long
+  CHECK_FALSE(looks(5));
+  CHECK(looks(0));
+  CHECK(p.queue.take_runnext() != nullptr);
+  CHECK_FALSE(looks(0));
+}
+
 TEST_CASE("a thief looks at all rings before it takes a runnext") {
   support::lone_scheduler scheduler(3);
   thrum::sched::machine& thief = scheduler.holder_of(0);

@@ -56,6 +56,8 @@ struct what_was_seen {
   std::int64_t schedule_when = 0;
   std::int64_t syscall_when = 0;
   const void* runnext = nullptr;
+  std::int64_t runnext_when = 0;  // at the last look at it, and how often the P had switched then
+  std::uint64_t switches = 0;
   std::uint64_t forks_first = 0;  // what stood first of what was forked on it; 0: nothing
   std::int64_t forks_since = 0;   // that this stands there
   std::int64_t forks_from = 0;    // that something waits, or since a goroutine was made for it

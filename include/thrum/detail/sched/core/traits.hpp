@@ -68,6 +68,11 @@ struct default_traits {
     return busy < 8 ? 1 : 2;
   }
 
+  /// How long the goroutines of a P must run, on average, for a thief to take its runnext: see run/steal.hpp.
+  /// Moving one of two that talk to each other puts a wake-up of a thread and a dozen cache lines
+  /// into each of their exchanges. Chosen by simulation: docs/decisions/0035-a-pair-stays-together.md.
+  static constexpr std::int64_t worth_a_move_ns = 5'000;
+
   /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
   static constexpr unsigned max_procs = 4096;
 

@@ -19,6 +19,7 @@
 #include <thrum/detail/sched/run/loop.hpp>
 #include <thrum/detail/sched/run/poll_sink.hpp>
 #include <thrum/detail/sched/run/ready.hpp>
+#include <thrum/detail/sched/run/steal.hpp>
 #include <thrum/detail/sched/run/take.hpp>
 
 #include <cstdint>
@@ -150,8 +151,10 @@ inline goroutine* steal_for_host(machine& m) noexcept {
     if (status == p_status::idle || status == p_status::dead) {
       continue;
     }
-    if (goroutine* const g =
-            victim.queue.steal_half_into(m.p->queue, m.spinning, status == p_status::running)) {
+    const auto may_take_next = [&] {
+      return m.spinning && (status != p_status::running || may_take_runnext(victim));
+    };
+    if (goroutine* const g = victim.queue.steal_half_into(m.p->queue, may_take_next)) {
       m.p->counts.steals.add();
       trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
       return g;

@@ -93,8 +93,7 @@ using namespace base::orders;
 
 /// The ring and runnext of one P. `T` is intrusive: it has a public member `T* queue_next`.
 ///
-/// `Traits` supplies `run_queue_capacity` (a power of two), `template <class U> atomic`, and
-/// `pause_before_runnext()`, the back-off before a thief takes the runnext of a P that runs.
+/// `Traits` supplies `run_queue_capacity` (a power of two) and `template <class U> atomic`.
 /// Not movable: thieves know its address. It owns no G; a queue with entries may be destroyed.
 template <class T, class Traits>
 class run_queue {
@@ -142,13 +141,13 @@ class run_queue {
   // ---- any thread ------------------------------------------------------------------------------
 
   /// Takes the older half of this ring, rounded up, for the owner of `thief`: returns the newest of
-  /// it, to be run at once, and publishes the others in `thief`'s ring. When the ring is empty and
-  /// `take_runnext_too`, takes runnext instead, after `Traits::pause_before_runnext()` if
-  /// `victim_is_running`, because a P that runs most likely wants its runnext within the next
-  /// microsecond. Returns nullptr when there was nothing. Called by the owner of `thief`; `this` is
-  /// another queue. Lock-free: it starts again only when another thread got on.
-  [[nodiscard]] T* steal_half_into(run_queue& thief, bool take_runnext_too,
-                                   bool victim_is_running) noexcept;
+  /// it, to be run at once, and publishes the others in `thief`'s ring. When the ring is empty, takes
+  /// runnext instead if there is one and then `may_take_runnext()` is true; that may pause, as a P
+  /// that runs most likely wants its runnext within the next microsecond. Returns nullptr when there
+  /// was nothing. Called by the owner of `thief`; `this` is another queue. Lock-free: it starts again
+  /// only when another thread got on.
+  template <class May>
+  [[nodiscard]] T* steal_half_into(run_queue& thief, May may_take_runnext) noexcept;
 
   /// Whether the ring and runnext were both empty at one moment during the call. Never true when
   /// the queue held something all the time.
@@ -315,8 +314,8 @@ std::uint32_t run_queue<T, Traits>::ring_size() const noexcept {
 // ---- any thread's side --------------------------------------------------------------------------
 
 template <class T, class Traits>
-T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too,
-                                         bool victim_is_running) noexcept {
+template <class May>
+T* run_queue<T, Traits>::steal_half_into(run_queue& thief, May may_take_runnext) noexcept {
   const std::uint32_t thief_tail = thief.tail_.get();
   // [rq.2 <] the thief's slots are given back (RQ3); sees: consumers
   const std::uint32_t room = capacity - (thief_tail - thief.head_.load(acquire));
@@ -325,15 +324,9 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
     const std::uint32_t tail = tail_.load(acquire);  // [rq.1 <] slots are filled; sees: push
     std::uint32_t count = (tail - head) - (tail - head) / 2;
     if (count == 0) {
-      if (!take_runnext_too) {
-        return nullptr;
-      }
       T* next = runnext_.load(relaxed);
-      if (next == nullptr) {
+      if (next == nullptr || !may_take_runnext()) {
         return nullptr;
-      }
-      if (victim_is_running) {
-        Traits::pause_before_runnext();
       }
       // [rq.3 <, rq.4 <>] acquires *next from exchange_runnext; and, as in take_runnext, null also
       // shows what was pushed before; sees: empty. RQ5: it may have come back meanwhile.

@@ -119,7 +119,7 @@ class monitor {
   /// What others can have of it.
   void relieve(processor& p, bool due) noexcept;
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
-  bool look_at_runnext(processor& p) noexcept;
+  bool look_at_runnext(processor& p, std::int64_t now) noexcept;
   /// Whether something waits on a P, and a thread has looked for an idle one in vain.
   bool is_wanted_elsewhere() noexcept {
     bool waits = false;

@@ -14,6 +14,7 @@
 #include <thrum/detail/sched/core/traits.hpp>
 #include <thrum/detail/sched/fork/fork_thief.hpp>
 #include <thrum/detail/sched/run/background.hpp>
+#include <thrum/detail/sched/run/steal.hpp>
 #include <thrum/detail/sched/watch/monitor.hpp>
 #include <thrum/detail/sched/watch/retake.hpp>
 
@@ -81,7 +82,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
       served_ = returns_;
     }
   }
-  return look_at_runnext(p);
+  return look_at_runnext(p, now);
 }
 
 inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
@@ -156,7 +157,7 @@ inline void monitor::relieve(processor& p, bool due) noexcept {
   if (scheduler_.idle.idle_ps() == 0) {
     // Thieves come when they have nothing else; these would wait for that behind what computes.
     base::intrusive_queue<goroutine> others;
-    while (goroutine* const g = p.queue.steal_half_into(taken_from_host_, true, true)) {
+    while (goroutine* const g = p.queue.steal_half_into(taken_from_host_, [] { return true; })) {
       others.append(taken_from_host_.drain());
       others.push_back(g);
     }
@@ -197,11 +198,8 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   return true;
 }
 
-inline bool monitor::look_at_runnext(processor& p) noexcept {
-  const void* const waiting = p.queue.peek_runnext();
-  const bool stuck = waiting != nullptr && waiting == p.seen.runnext;
-  p.seen.runnext = waiting;
-  if (!stuck || scheduler_.idle.idle_ps() == 0) {
+inline bool monitor::look_at_runnext(processor& p, std::int64_t now) noexcept {
+  if (!is_runnext_stuck(p, p.seen, now) || scheduler_.idle.idle_ps() == 0) {
     return false;
   }
   p.wake_credit.set(traits::wake_credit);
