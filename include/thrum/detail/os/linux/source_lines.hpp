@@ -326,7 +326,7 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
     std::int64_t deadline, bool& late) {
-  constexpr std::string_view end("", 1);
+  constexpr std::string_view end("\0", 1);
   std::string words;  // with a zero behind each
   base::append(words, {tool.path, end});
   if (tool.is_symbolizer) {
