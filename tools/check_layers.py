@@ -24,7 +24,8 @@ FLOORS = {
     # Of rooms by subject: what the scheduler, or a P, consists of, and what is done with it.
     "sched/host/host.hpp": 3.2, "sched/host": 3.3,
     "sched/fork/fork_deque.hpp": 3.1, "sched/fork": 3.3,
-    "debug": 4, "debug/profile.hpp": 5, "profile": 5, "debug/serve.hpp": 7.1, "debug/tracy.hpp": 5, "page": 7.1,
+    "debug": 4, "debug/profile.hpp": 5, "debug/leaks.hpp": 6.9, "profile/leak_graph.hpp": 6.9, "profile/leak_search.hpp": 6.9,
+    "profile/leak_parts.hpp": 6.9, "profile": 5, "debug/serve.hpp": 7.1, "debug/tracy.hpp": 5, "page": 7.1,
     # What the scheduler tells the recorder, and what is made of it.
     "trace/chunk.hpp": 2, "trace/event.hpp": 2, "trace/probes.hpp": 2, "trace/event_kind.hpp": 2, "trace/recorder.hpp": 2,
     "trace/hooks.hpp": 3.2, "trace/trace_parts.hpp": 5, "trace": 4, "trace.hpp": 5,

@@ -12,7 +12,7 @@ CHOOSERS = {"thrum/detail/base/config.hpp", "thrum/detail/arch/arch.hpp", "thrum
             "thrum/detail/os/posix/thread_ref.hpp", "thrum/detail/os/posix/symbol.hpp", "thrum/detail/os/clock.hpp",
             "thrum/detail/os/memory.hpp", "thrum/detail/os/posix/machine_state.hpp", "thrum/detail/os/processors.hpp",
             "thrum/detail/os/posix/transfer.hpp", "thrum/detail/os/parts.hpp", "thrum/detail/base/fatal.hpp",
-            "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp", "thrum/detail/os/cpu_timer.hpp",
+            "thrum/detail/os/thread_parts.hpp", "thrum/detail/os/wait_table.hpp", "thrum/detail/os/io_parts.hpp", "thrum/detail/os/cpu_timer.hpp", "thrum/detail/os/all_memory.hpp",
             "thrum/detail/os/backtrace.hpp", "thrum/detail/os/exit.hpp", "thrum/detail/os/remove_tree.hpp",
             "thrum/detail/os/posix/thread.hpp", "thrum/detail/os/windows/unwind_table.hpp",
             "thrum/detail/os/result.hpp", "thrum/detail/os/fence.hpp", "thrum/detail/os/thread_event.hpp", "thrum/detail/os/posix/code_image.hpp",

@@ -41,6 +41,7 @@ USES = {
     "waiter.hpp": "thrum::runtime r; thrum::chan<int> c(1); c.send(1); "
     "thrum::waiter w([c] { return thrum::async_recv(c); }, [c](auto& self) { self.result(); c.close(); }); w.start(r); "
     "while (c.recv()) { }",
+    "debug/leaks.hpp": "thrum::debug::leak_profile();",
     "debug/profile.hpp": "thrum::debug::goroutine_profile();",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "debug/serve.hpp": "thrum::runtime r; static_cast<void>(thrum::debug::serve(r, \"127.0.0.1:0\"));",
@@ -175,7 +176,7 @@ def main():
     public = [header for umbrella in ("thrum.hpp", "thrum/implementation.hpp")
               for header in re.findall(r"#include <thrum/(\S+)>", (INCLUDE / umbrella).read_text())]
     public = [header for header in public if not header.startswith("detail/")]
-    public += ["coroutine.hpp", "debug/profile.hpp", "debug/serve.hpp", "debug/tracy.hpp", "io_uring.hpp", "waiter.hpp"]  # in neither
+    public += ["coroutine.hpp", "debug/leaks.hpp", "debug/profile.hpp", "debug/serve.hpp", "debug/tracy.hpp", "io_uring.hpp", "waiter.hpp"]  # in neither
     missing = sorted(set(public) ^ set(USES))
     for header in missing:
         print(f"FAIL  {header}: either thrum.hpp and implementation.hpp lack it or this file does")

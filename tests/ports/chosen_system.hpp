@@ -18,6 +18,7 @@
 
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/message.hpp>
+#include <thrum/detail/os/all_memory.hpp>
 #include <thrum/detail/os/cpu_timer.hpp>
 #include <thrum/detail/os/os.hpp>
 
@@ -62,6 +63,11 @@ struct chosen_system : chosen_io, chosen_threads {
   static std::uint64_t number_of(const os::thread_ref& thread) noexcept {
     return os::number_of(thread);
   }
+
+  THRUM_OFFERS_VALUE(all_memory, sees_all_memory)
+  THRUM_OFFERS(all_memory, copy_own_memory)
+  THRUM_OFFERS_TYPE(all_memory, used_memory)
+  THRUM_OFFERS_TYPE(all_memory, all_threads_stopped)
 
   THRUM_OFFERS_TYPE(unwind_table, code_file)
   THRUM_OFFERS_TYPE(unwind_table, unwind_entry)
@@ -112,6 +118,7 @@ THRUM_REQUIRES(has_symbol)
 THRUM_REQUIRES(has_source_lines)
 THRUM_REQUIRES(has_backtrace)
 THRUM_REQUIRES(has_cpu_timer)
+THRUM_REQUIRES(has_all_memory)
 THRUM_REQUIRES(has_unwind_table)
 // clang-format on
 #undef THRUM_REQUIRES

@@ -364,6 +364,19 @@ concept has_cpu_timer =
   { System::number_of(thread) } noexcept -> std::same_as<std::uint64_t>;
 };
 
+/// all_memory: stops all threads and shows all words of the process, for leaks of goroutines. Not on this system:
+/// `sees_all_memory` is false.
+template <class System>
+concept has_all_memory = requires(void* to, std::uintptr_t from, std::uintptr_t& edge,
+                                  typename System::used_memory& all,
+                                  const typename System::all_threads_stopped& stopped) {
+  requires std::same_as<decltype(System::sees_all_memory), const bool>;
+  { System::copy_own_memory(to, from, std::size_t{1}) } noexcept -> std::same_as<std::size_t>;
+  { all.is_open() } noexcept -> std::same_as<bool>;
+  { all.next(edge, edge) } noexcept -> std::same_as<bool>;
+  { stopped.complete() } noexcept -> std::same_as<bool>;
+};
+
 /// unwind_table: how the caller's registers are found at an address: call-frame information, in a
 /// reader that handlers may use. prepare_walks, once before. Nothing found: the walk ends there.
 template <class System>

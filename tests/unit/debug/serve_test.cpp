@@ -187,6 +187,11 @@ IN_RUNTIME(
   CHECK(page_says(get_of_page(page, "/debug/pprof/goroutine?form=folded"), "page row 4"));
   CHECK(page_says(get_of_page(page, "/debug/pprof/goroutine"),
                   "Content-Type: application/octet-stream"));
+  thrum::go({.name = "page leak"}, [] { thrum::chan<int>().recv(); });
+  CHECK(eventually([&] {
+    return page_says(get_of_page(page, "/debug/pprof/goroutineleak?form=folded"), "page leak;");
+  }));
+  CHECK_FALSE(page_says(get_of_page(page, "/debug/pprof/goroutineleak?form=folded"), "page row"));
   end.close();
   group.wait();
 }

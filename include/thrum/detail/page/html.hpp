@@ -82,6 +82,7 @@ pre { overflow: auto; max-height: 65vh; margin: 0 0 12px; font: 12px/1.5 ui-mono
   <span id="said" role="status">connecting</span>
   <button class="key" id="pause">Pause</button>
   <button class="key" id="profile" title="for go tool pprof">Goroutine profile</button>
+  <button class="key" id="leaks" title="goroutines that wait for ever, for go tool pprof">Leaks</button>
   <button class="key" id="cpu" title="for go tool pprof">CPU profile of 5 s</button>
   <button class="key" id="trace" title="for ui.perfetto.dev" hidden>Trace the next second</button>
 </header>
@@ -393,6 +394,7 @@ const save = (key, path, name) => {
   };
 };
 save(at("profile"), "/debug/pprof/goroutine", "goroutines.pb");
+save(at("leaks"), "/debug/pprof/goroutineleak", "leaks.pb");
 save(at("cpu"), "/debug/pprof/profile?seconds=5", "cpu.pb");
 save(at("trace"), "/api/trace?seconds=1", "trace.pftrace");
 

@@ -10,6 +10,7 @@
 #define THRUM_DETAIL_PAGE_SITE_HPP
 
 #include <thrum/blocking.hpp>
+#include <thrum/debug/leaks.hpp>
 #include <thrum/debug/profile.hpp>
 #include <thrum/detail/base/config.hpp>
 #include <thrum/detail/base/error.hpp>
@@ -166,6 +167,9 @@ class site {
       const debug::profile_form form = form_of(what.query);
       return as_profile(debug::goroutine_profile(form), form);
     }
+    if (what.path == "/debug/pprof/goroutineleak") {
+      return find_leaks(what.query);
+    }
     if (what.path == "/debug/pprof/profile") {
       return sample_cpu(what.query, stop);
     }
@@ -227,6 +231,12 @@ class site {
 #else
     return f();
 #endif
+  }
+
+  /// Which goroutines wait for ever. All threads stop meanwhile.
+  answer find_leaks(std::string_view query) {
+    const debug::profile_form form = form_of(query);
+    return recorded([&] { return as_profile(debug::leak_profile(form), form); });
   }
 
   /// Where threads compute in the seconds that follow, for go tool pprof.

@@ -11,6 +11,7 @@
 #include <thrum/detail/debug/dump.hpp>
 #include <thrum/detail/os/os.hpp>
 #include <thrum/detail/profile/cpu_sampler.hpp>
+#include <thrum/detail/profile/goroutine_samples.hpp>
 #include <thrum/detail/profile/samples.hpp>
 #include <thrum/detail/sched/core/current.hpp>
 #include <thrum/detail/sched/life/registry.hpp>
@@ -25,36 +26,12 @@ namespace thrum { inline namespace THRUM_ABI {
 
 namespace profile_detail {
 
-/// Blocks the thread, while it asks for lines.
-inline std::string write(const samples& all, debug::profile_form form) {
-  place_names names(all);
-  return form == debug::profile_form::folded ? write_folded(all, names)
-                                             : pprof_writer(all, names).write();
-}
-
-/// The name as it was when it was copied: its last byte may be any.
-inline std::string name_in(const debug::goroutine_record& g) {
-  std::string name;
-  for (std::size_t i = 0; i != sizeof g.name && g.name[i] != '\0'; ++i) {
-    name.push_back(g.name[i]);
-  }
-  return name;
-}
-
 inline void count_goroutines(samples& to, sched::runtime_scheduler& scheduler) {
   debug::goroutine_list all(scheduler);
   all.look(debug::world::stopped);
   all.for_each([&to](const debug::goroutine_record& g) {
     const bool waits = g.status == sched::g_status::waiting;
-    sample_kind kind;
-    kind.frames.assign(g.frames, g.frames + g.size);
-    kind.started_at = g.started_at;
-    kind.state = waits ? sched::describe(g.reason) : debug::describe(g.status);
-    kind.name = name_in(g);
-    if (g.labels != nullptr) {
-      kind.add_labels(*g.labels);
-    }
-    to.add(std::move(kind), 1, waits ? static_cast<std::uint64_t>(g.waiting_ms) : 0);
+    to.add(kind_of(g), 1, waits ? static_cast<std::uint64_t>(g.waiting_ms) : 0);
   });
 }
 
@@ -74,7 +51,7 @@ inline std::string goroutine_profile(profile_form form) {
   } else {
     sched::registry::for_each([&all](auto& scheduler) { count_goroutines(all, scheduler); });
   }
-  return thrum::blocking([&] { return write(all, form); });
+  return thrum::blocking([&] { return write(all, form == profile_form::folded); });
 }
 
 inline void start_cpu_profile(unsigned rate) { profile_detail::cpu_sampler::get().begin(rate); }
@@ -83,7 +60,7 @@ inline std::string stop_cpu_profile(profile_form form) {
   using namespace profile_detail;
   return thrum::blocking([form] {
     samples all = cpu_sampler::get().end();
-    return write(all, form);
+    return write(all, form == profile_form::folded);
   });
 }
 
