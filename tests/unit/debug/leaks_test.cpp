@@ -77,18 +77,22 @@ constexpr bool sees_all = thrum::os::sees_all_memory;
 }  // namespace
 
 IN_RUNTIME("a leak profile has the goroutines whose channel only they can reach", with_procs(2)) {
-  lose_senders(3);
-  lose_a_select();
-  lose_a_family();
+  // A word that a dead handle has left behind may hide one of a kind, but not all.
+  constexpr int of_each_kind = 8;
+  for (int i = 0; i != of_each_kind; ++i) {
+    lose_senders(3);
+    lose_a_select();
+    lose_a_family();
+  }
   wait_for_nothing();
-  REQUIRE(waits(7));
+  REQUIRE(waits(of_each_kind * 6 + 1));
   const std::string text = leaks();
   INFO(text);
   CHECK(has(text, "lost in nothing;"));
   CHECK(has(text, "[chan receive (nil chan)] 1"));
   if (sees_all && !support::emulated()) {
     CHECK(has(text, "lost sender;"));
-    CHECK(has(text, "[chan send] 3"));
+    CHECK(has(text, "[chan send] "));
     CHECK(has(text, "lost select;"));
     CHECK(has(text, "lost parent;"));
     CHECK(has(text, "lost child;"));
