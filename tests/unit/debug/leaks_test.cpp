@@ -186,3 +186,24 @@ IN_RUNTIME("a leak profile has no goroutine whose channel something else can rea
 TEST_CASE("a leak profile outside of a goroutine is refused with a sentence") {
   CHECK_THROWS_AS(thrum::debug::leak_profile(), thrum::usage_error);
 }
+
+TEST_CASE("two runtimes look for leaks at the same time, and each finds its own") {
+  constexpr int rounds = 10;
+  std::atomic<int> found{0};
+  const auto look = [&found] {
+    thrum::run(with_procs(2), [&found] {
+      for (int i = 0; i != 8; ++i) {
+        lose_senders(3);
+      }
+      if (waits(8 * 3)) {
+        for (int i = 0; i != rounds; ++i) {
+          found += has(leaks(), "lost sender;") ? 1 : 0;
+        }
+      }
+    });
+  };
+  std::thread other(look);
+  look();
+  other.join();
+  CHECK(found == (sees_all && !support::emulated() ? 2 * rounds : 0));
+}

@@ -81,15 +81,16 @@ class system_file {
   int fd_;
 };
 
-/// All other threads of the process stand in a handler, from the construction to the destruction. One at a time.
+/// All other threads of the process stand in a handler, from the construction to the destruction. If another one is alive,
+/// the constructor waits for its end.
 class [[nodiscard]] all_threads_stopped {
  public:
   static constexpr std::size_t most_threads = 4096;
 
-  /// `is_harmless(number)`: whether a thread that does not answer holds no word that matters.
+  /// `is_harmless(number)`: whether a thread holds no word that matters. It is asked only if its name says so too late.
   template <class IsHarmless>
-  explicit all_threads_stopped(IsHarmless is_harmless) noexcept {
-    if (!install()) {
+  explicit all_threads_stopped(IsHarmless is_harmless) noexcept : is_only_(is_only()) {
+    if (!is_only_ || !install()) {
       return;
     }
     count_ = 0;
@@ -98,15 +99,19 @@ class [[nodiscard]] all_threads_stopped {
     bool is_complete = true;
     for (int quiet = 0; quiet != 2 && is_complete;) {
       // A thread that was just made is seen at the second look.
-      quiet = ask_new_ones(own, is_complete) ? 0 : quiet + 1;
+      quiet = ask_new_ones(own, is_harmless, is_complete) ? 0 : quiet + 1;
       is_complete = is_complete && wait_for_answers(is_harmless);
     }
     complete_ = is_complete;
   }
   ~all_threads_stopped() {
+    if (!is_only_) {
+      return;
+    }
     stopping.store(0, release);  // [am.stop >] release: all looks
     ::syscall(SYS_futex, &stopping, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x7FFF'FFFF, nullptr, nullptr,
               0);
+    is_there_.store(false, release);  // [am.only >] release: the list is free
   }
   all_threads_stopped(const all_threads_stopped&) = delete;
   all_threads_stopped& operator=(const all_threads_stopped&) = delete;
@@ -134,13 +139,28 @@ class [[nodiscard]] all_threads_stopped {
   }
 
  private:
+  static constexpr int patience = 2000;  // 200 ms on an idle machine
+
   struct asked {
     std::atomic<std::int32_t> thread;
     std::atomic<bool> has_answered;
   };
 
-  /// Asks the threads that were not asked. False: there are none.
-  static bool ask_new_ones(std::int32_t own, bool& is_complete) noexcept {
+  /// Of another runtime there may be one, to whose signal this thread answers meanwhile.
+  static bool is_only() noexcept {
+    for (int turn = 0; is_there_.exchange(true, acquire);
+         ++turn) {  // [am.only <] acquire: the list is free
+      if (turn == patience) {
+        return false;
+      }
+      sleep_ns(100'000);
+    }
+    return true;
+  }
+
+  /// Asks the threads that were not asked. False: there are none. Those that block all signals would keep each for ever.
+  template <class IsHarmless>
+  static bool ask_new_ones(std::int32_t own, IsHarmless is_harmless, bool& is_complete) noexcept {
     const system_file list("/proc/self/task", O_DIRECTORY);
     alignas(8) char entries[4096];
     bool found = false;
@@ -167,10 +187,14 @@ class [[nodiscard]] all_threads_stopped {
           return false;
         }
         asked& next = threads[count_];
+        const bool need_not_answer = is_harmless(thread);
         // relaxed: the signal orders them
-        next.has_answered.store(false, relaxed);
+        next.has_answered.store(need_not_answer, relaxed);
         next.thread.store(thread, relaxed);
         ++count_;
+        if (need_not_answer) {
+          continue;
+        }
         ::syscall(SYS_tgkill, static_cast<long>(::getpid()), static_cast<long>(thread), signal_);
         found = true;
       }
@@ -188,7 +212,6 @@ class [[nodiscard]] all_threads_stopped {
 
   template <class IsHarmless>
   static bool wait_for_answers(IsHarmless is_harmless) noexcept {
-    constexpr int patience = 2000;  // 200 ms on an idle machine
     for (int turn = 0; turn != patience; ++turn) {
       bool all = true;
       for (std::size_t i = 0; i != count_ && all; ++i) {
@@ -249,12 +272,14 @@ class [[nodiscard]] all_threads_stopped {
   }
 
   // A handler comes to them without a guard of a static local.
+  static inline constinit std::atomic<bool> is_there_{false};
   static inline constinit std::atomic<std::uint32_t> stopping{0};
   static inline constinit asked threads[most_threads]{};
   static inline constinit std::size_t count_ = 0;
   static inline constinit std::uint32_t phase_ = 0;
   static inline constinit int signal_ = 0;
 
+  const bool is_only_;
   bool complete_ = false;
 };
 
