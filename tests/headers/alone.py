@@ -41,7 +41,7 @@ USES = {
     "waiter.hpp": "thrum::runtime r; thrum::chan<int> c(1); c.send(1); "
     "thrum::waiter w([c] { return thrum::async_recv(c); }, [c](auto& self) { self.result(); c.close(); }); w.start(r); "
     "while (c.recv()) { }",
-    "debug/leaks.hpp": "thrum::debug::leak_profile();",
+    "debug/leaks.hpp": "thrum::run([] { static_cast<void>(thrum::debug::leak_profile()); });",
     "debug/profile.hpp": "thrum::debug::goroutine_profile();",
     "debug/stats.hpp": "thrum::stats_snapshot s; static_cast<void>(s);",
     "debug/serve.hpp": "thrum::runtime r; static_cast<void>(thrum::debug::serve(r, \"127.0.0.1:0\"));",
