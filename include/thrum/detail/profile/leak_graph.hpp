@@ -257,8 +257,8 @@ class leak_graph {
     return at - begin;
   }
 
-  static std::size_t hash(std::uintptr_t word) noexcept {
-    return static_cast<std::size_t>((std::uint64_t{word} >> 3) * 0x9e37'79b9'7f4a'7c15U >> 20);
+  static std::uint32_t hash(std::uintptr_t word) noexcept {
+    return static_cast<std::uint32_t>((std::uint64_t{word} >> 3) * 0x9e37'79b9'7f4a'7c15U >> 32);
   }
   /// Where a body stands in the table, or has room.
   std::size_t slot_of(std::uintptr_t body) const noexcept {

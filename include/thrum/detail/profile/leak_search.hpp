@@ -74,8 +74,20 @@ constexpr bool waits_for_program(sched::wait_reason reason) noexcept {
     case barrier_wait:
     case once_wait:
     case task_group_wait: return true;
-    default: return false;
+    case none:
+    case sleep:
+    case select_ready:
+    case generator_turn:
+    case fork_join:
+    case bubble_wait:
+    case io_read:
+    case io_write:
+    case io_close:
+    case name_look_up:
+    case memory_pipe_read:
+    case memory_pipe_write: return false;
   }
+  return false;
 }
 
 constexpr bool waits_for_nothing(sched::wait_reason reason) noexcept {
