@@ -87,37 +87,55 @@ class [[nodiscard]] all_threads_stopped {
  public:
   static constexpr std::size_t most_threads = 4096;
 
-  /// `is_harmless(number)`: whether a thread holds no word that matters. It is asked only if its name says so too late.
+  /// `is_harmless(number)`: whether a thread holds no word that matters, by its name. Such a thread does not stop.
   template <class IsHarmless>
   explicit all_threads_stopped(IsHarmless is_harmless) noexcept : is_only_(is_only()) {
+    // Another copy of the library may stop all threads, too. If this thread answered, both would wait for ever.
+    ::sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
     if (!is_only_ || !install()) {
       return;
     }
-    count_ = 0;
     stopping.store(++phase_ * 2 + 1, release);  // [am.stop >] release: the list is empty
-    const auto own = static_cast<std::int32_t>(::syscall(SYS_gettid));
     bool is_complete = true;
     for (int quiet = 0; quiet != 2 && is_complete;) {
       // A thread that was just made is seen at the second look.
-      quiet = ask_new_ones(own, is_harmless, is_complete) ? 0 : quiet + 1;
+      quiet = ask_new_ones(is_harmless, is_complete) ? 0 : quiet + 1;
       is_complete = is_complete && wait_for_answers(is_harmless);
     }
     complete_ = is_complete;
   }
   ~all_threads_stopped() {
-    if (!is_only_) {
-      return;
+    if (is_only_) {
+      for (; count_ != 0; --count_) {
+        threads[count_ - 1].store(0, relaxed);  // relaxed: a handler changes its own number alone
+      }
+      stopping.store(0, release);  // [am.stop >] release: all looks
+      ::syscall(SYS_futex, &stopping, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x7FFF'FFFF, nullptr,
+                nullptr, 0);
+      is_there_.store(false, release);  // [am.only >] release: the list is free
     }
-    stopping.store(0, release);  // [am.stop >] release: all looks
-    ::syscall(SYS_futex, &stopping, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 0x7FFF'FFFF, nullptr, nullptr,
-              0);
-    is_there_.store(false, release);  // [am.only >] release: the list is free
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   all_threads_stopped(const all_threads_stopped&) = delete;
   all_threads_stopped& operator=(const all_threads_stopped&) = delete;
 
   /// Whether each thread has answered, or is harmless.
   bool complete() const noexcept { return complete_; }
+
+  /// Whether no thread has begun since the construction, and each harmless one still is. A harmless thread may make another
+  /// one, which has its maker's name at first.
+  template <class IsHarmless>
+  bool still_complete(IsHarmless is_harmless) const noexcept {
+    bool is_complete = complete_;
+    for (std::size_t i = 0; i != count_ && is_complete; ++i) {
+      // relaxed: this thread has written it
+      const std::int32_t each = -threads[i].load(relaxed);
+      is_complete = each < harmless || is_harmless(each - harmless);
+    }
+    return is_complete && !ask_new_ones(is_harmless, is_complete) && is_complete;
+  }
 
   /// Whether the kernel's name of a thread begins with `text`.
   static bool is_named(std::int32_t thread, std::string_view text) noexcept {
@@ -140,11 +158,8 @@ class [[nodiscard]] all_threads_stopped {
 
  private:
   static constexpr int patience = 2000;  // 200 ms on an idle machine
-
-  struct asked {
-    std::atomic<std::int32_t> thread;
-    std::atomic<bool> has_answered;
-  };
+  static constexpr std::int32_t harmless = 1
+                                           << 24;  // above the kernel's largest number of a thread
 
   /// Of another runtime there may be one, to whose signal this thread answers meanwhile.
   static bool is_only() noexcept {
@@ -160,7 +175,8 @@ class [[nodiscard]] all_threads_stopped {
 
   /// Asks the threads that were not asked. False: there are none. Those that block all signals would keep each for ever.
   template <class IsHarmless>
-  static bool ask_new_ones(std::int32_t own, IsHarmless is_harmless, bool& is_complete) noexcept {
+  static bool ask_new_ones(IsHarmless is_harmless, bool& is_complete) noexcept {
+    const auto own = static_cast<std::int32_t>(::syscall(SYS_gettid));
     const system_file list("/proc/self/task", O_DIRECTORY);
     alignas(8) char entries[4096];
     bool found = false;
@@ -186,16 +202,17 @@ class [[nodiscard]] all_threads_stopped {
           is_complete = false;
           return false;
         }
-        asked& next = threads[count_];
-        const bool need_not_answer = is_harmless(thread);
-        // relaxed: the signal orders them
-        next.has_answered.store(need_not_answer, relaxed);
-        next.thread.store(thread, relaxed);
-        ++count_;
-        if (need_not_answer) {
+        std::atomic<std::int32_t>& next = threads[count_++];
+        if (is_harmless(thread)) {
+          next.store(-thread - harmless, relaxed);  // relaxed: no handler answers
           continue;
         }
-        ::syscall(SYS_tgkill, static_cast<long>(::getpid()), static_cast<long>(thread), signal_);
+        next.store(thread, relaxed);  // relaxed: the signal orders it
+        if (::syscall(SYS_tgkill, static_cast<long>(::getpid()), static_cast<long>(thread),
+                      signal_) != 0 &&
+            errno == ESRCH) {
+          next.store(-thread, relaxed);  // relaxed: it has ended
+        }
         found = true;
       }
     }
@@ -203,7 +220,8 @@ class [[nodiscard]] all_threads_stopped {
 
   static bool was_asked(std::int32_t thread) noexcept {
     for (std::size_t i = 0; i != count_; ++i) {
-      if (threads[i].thread.load(relaxed) == thread) {  // relaxed: this thread has written it
+      const std::int32_t each = threads[i].load(relaxed);  // relaxed: the number, not what it means
+      if (each == thread || each == -thread || each == -thread - harmless) {
         return true;
       }
     }
@@ -215,9 +233,16 @@ class [[nodiscard]] all_threads_stopped {
     for (int turn = 0; turn != patience; ++turn) {
       bool all = true;
       for (std::size_t i = 0; i != count_ && all; ++i) {
-        // [am.answer <] acquire: the registers in the handler's frame. relaxed: this thread has written the number
-        all = threads[i].has_answered.load(acquire) ||
-              (turn % 16 == 15 && is_harmless(threads[i].thread.load(relaxed)));
+        // [am.answer <] acquire: the registers in the handler's frame
+        std::int32_t each = threads[i].load(acquire);
+        all = each < 0;
+        const bool is_late = !all && turn % 16 == 15;
+        if (is_late && is_harmless(each)) {
+          // relaxed: if it fails, the thread has answered, which the next turn sees
+          threads[i].compare_exchange_strong(each, -each - harmless, relaxed, relaxed);
+        } else if (is_late && has_ended(each)) {
+          threads[i].store(-each, relaxed);  // relaxed: no thread reads it
+        }
       }
       if (all) {
         return true;
@@ -225,6 +250,12 @@ class [[nodiscard]] all_threads_stopped {
       sleep_ns(100'000);
     }
     return false;
+  }
+
+  static bool has_ended(std::int32_t thread) noexcept {
+    return ::syscall(SYS_tgkill, static_cast<long>(::getpid()), static_cast<long>(thread), 0) !=
+               0 &&
+           errno == ESRCH;
   }
 
   static bool install() noexcept {
@@ -255,14 +286,8 @@ class [[nodiscard]] all_threads_stopped {
   static void handle(int) noexcept {
     const int kept = errno;
     const std::uint32_t phase = stopping.load(acquire);  // [am.stop <] acquire: the list
-    if (phase != 0) {                                    // else the signal comes too late
-      const auto own = static_cast<std::int32_t>(::syscall(SYS_gettid));
-      for (asked& each : threads) {
-        if (each.thread.load(relaxed) == own) {    // relaxed: written before the signal was sent
-          each.has_answered.store(true, release);  // [am.answer >] release: what the thread did
-          break;
-        }
-      }
+    // Else the signal comes too late, and another one may be on its way.
+    if (phase != 0 && answers(static_cast<std::int32_t>(::syscall(SYS_gettid)))) {
       while (stopping.load(acquire) == phase) {  // [am.stop <] acquire: all looks
         ::syscall(SYS_futex, &stopping, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, phase, nullptr, nullptr,
                   0);
@@ -271,15 +296,29 @@ class [[nodiscard]] all_threads_stopped {
     errno = kept;
   }
 
+  /// False: this thread was not asked.
+  static bool answers(std::int32_t own) noexcept {
+    for (std::atomic<std::int32_t>& each : threads) {
+      std::int32_t found = each.load(relaxed);  // relaxed: written before the signal was sent
+      if (found == 0 || found == own) {
+        // [am.answer >] release: what the thread did. relaxed: it was not asked
+        return found == own && each.compare_exchange_strong(found, -own, release, relaxed);
+      }
+    }
+    return false;
+  }
+
   // A handler comes to them without a guard of a static local.
   static inline constinit std::atomic<bool> is_there_{false};
   static inline constinit std::atomic<std::uint32_t> stopping{0};
-  static inline constinit asked threads[most_threads]{};
+  /// A number of a thread that was asked; below zero: it has answered, or, by `harmless` less, need not. 0: no more.
+  static inline constinit std::atomic<std::int32_t> threads[most_threads]{};
   static inline constinit std::size_t count_ = 0;
   static inline constinit std::uint32_t phase_ = 0;
   static inline constinit int signal_ = 0;
 
   const bool is_only_;
+  ::sigset_t before_{};
   bool complete_ = false;
 };
 
@@ -403,6 +442,10 @@ struct all_threads_stopped {
   template <class IsHarmless>
   explicit all_threads_stopped(IsHarmless) noexcept {}
   static bool complete() noexcept { return false; }
+  template <class IsHarmless>
+  static bool still_complete(IsHarmless) noexcept {
+    return false;
+  }
   static bool is_named(std::int32_t, std::string_view) noexcept { return false; }
 };
 

@@ -55,7 +55,8 @@ inline std::set<goroutine_id> find_lost(sched::runtime_scheduler& scheduler, boo
       base::throw_system(std::make_error_code(std::errc::not_enough_memory),
                          "leak_profile: no memory for the search");
     }
-    if (search_once(search, scheduler)) {
+    const bool is_last = tries + 1 == most_tries;
+    if (search_once(search, scheduler) && (is_last || !search.has_changed())) {
       search.for_each_lost([&found](goroutine_id id) { found.insert(id); });
       is_complete = search.is_complete();
       break;

@@ -150,6 +150,8 @@ class leak_search {
 
   /// Whether all memory was seen: else only waits for nothing are proven.
   bool is_complete() const noexcept { return is_complete_; }
+  /// Whether a thread has begun during the search: another search may be complete.
+  bool has_changed() const noexcept { return has_changed_; }
 
   /// Calls f(id) for each goroutine that is lost.
   template <class F>
@@ -300,7 +302,7 @@ class leak_search {
         }
       }
       graph_.order_left_out();
-      const os::all_threads_stopped stopped([](std::int32_t thread) {
+      constexpr auto is_harmless = [](std::int32_t thread) noexcept {
         for (const std::string_view each :
              {"thrum/creator", "thrum/sysmon", "thrum/bell", "thrum/profile", "thrum-look-up"}) {
           if (os::all_threads_stopped::is_named(thread, each)) {
@@ -308,8 +310,11 @@ class leak_search {
           }
         }
         return false;
-      });
-      return stopped.complete() && graph_.read_roots();
+      };
+      const os::all_threads_stopped stopped(is_harmless);
+      const bool was_read = stopped.complete() && graph_.read_roots();
+      has_changed_ = was_read && !stopped.still_complete(is_harmless);
+      return was_read && !has_changed_;
     } else {
       return false;
     }
@@ -318,6 +323,7 @@ class leak_search {
   sched::runtime_scheduler& scheduler_;
   leak_graph graph_;
   bool is_complete_ = false;
+  bool has_changed_ = false;
 };
 
 }}}  // namespace thrum::THRUM_ABI::profile_detail
