@@ -104,6 +104,7 @@ IN_RUNTIME("a leak profile has no goroutine whose channel something else can rea
   }
   // a goroutine that will go on, by a handle and by a reference to the waiter's frame
   thrum::chan<int> go_on(0);
+  std::atomic<bool> owner_ended{false};
   {
     const thrum::chan<int> c(0);
     wait_on(c);
@@ -112,14 +113,16 @@ IN_RUNTIME("a leak profile has no goroutine whose channel something else can rea
       go_on.recv();
       c.close();
     });
-    thrum::go({.name = "kept"}, [go_on] {
-      const thrum::chan<int> own(0);
-      thrum::mutex mutex;
-      thrum::go([&own, go_on] {
-        go_on.recv();
-        own.close();
-      });
-      own.recv();
+    thrum::go({.name = "kept"}, [go_on, &owner_ended] {
+      {
+        const thrum::chan<int> own(0);
+        thrum::go([&own, go_on] {
+          go_on.recv();
+          own.close();
+        });
+        own.recv();
+      }
+      owner_ended = true;
     });
     ++expected;
   }
@@ -154,6 +157,8 @@ IN_RUNTIME("a leak profile has no goroutine whose channel something else can rea
   for (const auto& end : ends) {
     end();
   }
+  // The stop of the runtime would end its wait, and with it the channel that is about to be closed.
+  CHECK(eventually([&owner_ended] { return owner_ended.load(); }));
 }
 
 TEST_CASE("a leak profile outside of a goroutine is refused with a sentence") {
