@@ -39,7 +39,7 @@ IN_RUNTIME("a task_group starts its goroutines with attributes") {
   group.go({.name = "in braces"}, [&] { names[0] = thrum::this_goroutine::name(); });
   const thrum::attributes how{.name = "kept", .runtime = thrum::runtime::current()};
   group.go(
-      how, [&](int at) { names[at] = thrum::this_goroutine::name(); }, 1);
+      how, [&](std::size_t at) { names[at] = thrum::this_goroutine::name(); }, std::size_t{1});
   group.go(thrum::attributes{}, [&] { names[2] = thrum::this_goroutine::name(); });
   group.wait();
   CHECK(names == std::vector<std::string>{"in braces", "kept", ""});
