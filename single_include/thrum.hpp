@@ -12998,6 +12998,11 @@ struct default_traits {
     return busy < 8 ? 1 : 2;
   }
 
+  /// How long the goroutines of a P must run, on average, for a thief to take its runnext: see run/steal.hpp.
+  /// Moving one of two that talk to each other puts a wake-up of a thread and a dozen cache lines
+  /// into each of their exchanges. Chosen by simulation: docs/decisions/0035-a-pair-stays-together.md.
+  static constexpr std::int64_t worth_a_move_ns = 5'000;
+
   /// Most processors a runtime may have. Bounds the table of Ps and the masks over it.
   static constexpr unsigned max_procs = 4096;
 
@@ -13905,6 +13910,8 @@ struct what_was_seen {
   std::int64_t schedule_when = 0;
   std::int64_t syscall_when = 0;
   const void* runnext = nullptr;
+  std::int64_t runnext_when = 0;  // at the last look at it, and how often the P had switched then
+  std::uint64_t switches = 0;
   std::uint64_t forks_first = 0;  // what stood first of what was forked on it; 0: nothing
   std::int64_t forks_since = 0;   // that this stands there
   std::int64_t forks_from = 0;    // that something waits, or since a goroutine was made for it
@@ -14457,8 +14464,7 @@ using namespace base::orders;
 
 /// The ring and runnext of one P. `T` is intrusive: it has a public member `T* queue_next`.
 ///
-/// `Traits` supplies `run_queue_capacity` (a power of two), `template <class U> atomic`, and
-/// `pause_before_runnext()`, the back-off before a thief takes the runnext of a P that runs.
+/// `Traits` supplies `run_queue_capacity` (a power of two) and `template <class U> atomic`.
 /// Not movable: thieves know its address. It owns no G; a queue with entries may be destroyed.
 template <class T, class Traits>
 class run_queue {
@@ -14506,13 +14512,13 @@ class run_queue {
   // ---- any thread ------------------------------------------------------------------------------
 
   /// Takes the older half of this ring, rounded up, for the owner of `thief`: returns the newest of
-  /// it, to be run at once, and publishes the others in `thief`'s ring. When the ring is empty and
-  /// `take_runnext_too`, takes runnext instead, after `Traits::pause_before_runnext()` if
-  /// `victim_is_running`, because a P that runs most likely wants its runnext within the next
-  /// microsecond. Returns nullptr when there was nothing. Called by the owner of `thief`; `this` is
-  /// another queue. Lock-free: it starts again only when another thread got on.
-  [[nodiscard]] T* steal_half_into(run_queue& thief, bool take_runnext_too,
-                                   bool victim_is_running) noexcept;
+  /// it, to be run at once, and publishes the others in `thief`'s ring. When the ring is empty, takes
+  /// runnext instead if there is one and then `may_take_runnext()` is true; that may pause, as a P
+  /// that runs most likely wants its runnext within the next microsecond. Returns nullptr when there
+  /// was nothing. Called by the owner of `thief`; `this` is another queue. Lock-free: it starts again
+  /// only when another thread got on.
+  template <class May>
+  [[nodiscard]] T* steal_half_into(run_queue& thief, May may_take_runnext) noexcept;
 
   /// Whether the ring and runnext were both empty at one moment during the call. Never true when
   /// the queue held something all the time.
@@ -14679,8 +14685,8 @@ std::uint32_t run_queue<T, Traits>::ring_size() const noexcept {
 // ---- any thread's side --------------------------------------------------------------------------
 
 template <class T, class Traits>
-T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too,
-                                         bool victim_is_running) noexcept {
+template <class May>
+T* run_queue<T, Traits>::steal_half_into(run_queue& thief, May may_take_runnext) noexcept {
   const std::uint32_t thief_tail = thief.tail_.get();
   // [rq.2 <] the thief's slots are given back (RQ3); sees: consumers
   const std::uint32_t room = capacity - (thief_tail - thief.head_.load(acquire));
@@ -14689,15 +14695,9 @@ T* run_queue<T, Traits>::steal_half_into(run_queue& thief, bool take_runnext_too
     const std::uint32_t tail = tail_.load(acquire);  // [rq.1 <] slots are filled; sees: push
     std::uint32_t count = (tail - head) - (tail - head) / 2;
     if (count == 0) {
-      if (!take_runnext_too) {
-        return nullptr;
-      }
       T* next = runnext_.load(relaxed);
-      if (next == nullptr) {
+      if (next == nullptr || !may_take_runnext()) {
         return nullptr;
-      }
-      if (victim_is_running) {
-        Traits::pause_before_runnext();
       }
       // [rq.3 <, rq.4 <>] acquires *next from exchange_runnext; and, as in take_runnext, null also
       // shows what was pushed before; sees: empty. RQ5: it may have come back meanwhile.
@@ -51818,7 +51818,7 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
     std::int64_t deadline, bool& late) {
-  constexpr std::string_view end("", 1);
+  constexpr std::string_view end("\0", 1);
   std::string words;  // with a zero behind each
   base::append(words, {tool.path, end});
   if (tool.is_symbolizer) {
@@ -52911,7 +52911,7 @@ THRUM_OUT_OF_LINE std::vector<std::string> read_line_answers(std::string_view te
 THRUM_COLD THRUM_OUT_OF_LINE std::vector<std::string> ask_for_lines(
     const line_tool& tool, const std::string& code_file, const std::vector<std::uintptr_t>& places,
     std::int64_t deadline, bool& late) {
-  constexpr std::string_view end("", 1);
+  constexpr std::string_view end("\0", 1);
   std::string words;  // with a zero behind each
   base::append(words, {tool.path, end});
   if (tool.is_symbolizer) {
@@ -65701,6 +65701,14 @@ inline void execute(machine& m, goroutine& g) noexcept {
 // timers and takes its runnext: a goroutine there was just readied and will most likely be run by
 // its own P in a moment, on a warm cache. (Go's rule; tokio, which let thieves have it at once,
 // measured 8.5 % more CPU time and took it back.)
+//
+// A pair that hands the processor back and forth stays on one P. The same goroutine stands in its
+// runnext half of the time, so a thief that looks twice and finds the same one knows nothing. It counts
+// the switches of the P between the looks: if each goroutine had the P for less time than a move costs
+// (traits::worth_a_move_ns), it leaves the runnext alone.
+// Bound: a P's next switch runs its runnext. A P that switches so often does that soon; from one that
+// stops switching a thief takes the runnext at its next look. A thief that refuses does not sleep: it
+// looks again (idle.hpp, I6) as long as it sees a runnext. The monitor wakes a thief by the same rule.
 #ifndef THRUM_DETAIL_SCHED_RUN_STEAL_HPP
 #define THRUM_DETAIL_SCHED_RUN_STEAL_HPP
 
@@ -65716,6 +65724,33 @@ struct stolen {
   /// The earliest timer of all Ps that were looked at.
   std::int64_t next_timer = timer_heap<traits>::never;
 };
+
+/// Whether goroutines that changed so often in so many ns run for longer than it costs to move one.
+inline bool is_worth_a_move(std::int64_t ns, std::uint64_t switches) noexcept {
+  constexpr auto least = static_cast<std::uint64_t>(traits::worth_a_move_ns);
+  return switches == 0 || static_cast<std::uint64_t>(ns) / switches >= least;
+}
+
+/// Pauses. Returns whether a thief may take the runnext of this P, which runs goroutines.
+inline bool may_take_runnext(const processor& victim) noexcept {
+  const std::uint64_t before = victim.counts.switches.get();
+  const std::int64_t since = traits::now();
+  traits::pause_before_runnext();
+  return is_worth_a_move(traits::now() - since, victim.counts.switches.get() - before);
+}
+
+/// For the monitor: whether the runnext of a P waits for long, and so for help. A pair that hands the processor
+/// back and forth has the same one waiting in half of all looks.
+inline bool is_runnext_stuck(const processor& p, what_was_seen& seen, std::int64_t now) noexcept {
+  const void* const waiting = p.queue.peek_runnext();
+  const std::uint64_t switches = p.counts.switches.get();
+  const bool stuck = waiting != nullptr && waiting == seen.runnext &&
+                     is_worth_a_move(now - seen.runnext_when, switches - seen.switches);
+  seen.runnext = waiting;
+  seen.runnext_when = now;
+  seen.switches = switches;
+  return stuck;
+}
 
 /// Half of the goroutines that yielded on another P: one to run, the others to this P's.
 inline goroutine* steal_yielded(machine& m, processor& victim) noexcept {
@@ -65769,9 +65804,10 @@ inline stolen steal_work(machine& m) noexcept {
         continue;
       }
       const bool had_runnext = last && victim.queue.peek_runnext() != nullptr;
-      // A victim that is not inside a system call may well run its runnext itself in a moment.
-      const bool may_run_it = status == p_status::running;
-      result.g = victim.queue.steal_half_into(own.queue, last, may_run_it);
+      result.g = victim.queue.steal_half_into(own.queue, [&] {
+        // A victim that is not inside a system call may well run its runnext itself in a moment.
+        return last && (status != p_status::running || may_take_runnext(victim));
+      });
       if (result.g == nullptr && (result.g = steal_yielded(m, victim)) != nullptr) {
         return result;
       }
@@ -66291,8 +66327,10 @@ inline goroutine* steal_for_host(machine& m) noexcept {
     if (status == p_status::idle || status == p_status::dead) {
       continue;
     }
-    if (goroutine* const g =
-            victim.queue.steal_half_into(m.p->queue, m.spinning, status == p_status::running)) {
+    const auto may_take_next = [&] {
+      return m.spinning && (status != p_status::running || may_take_runnext(victim));
+    };
+    if (goroutine* const g = victim.queue.steal_half_into(m.p->queue, may_take_next)) {
       m.p->counts.steals.add();
       trace_detail::happens(m, trace_detail::event_kind::stolen, 1);
       return g;
@@ -67834,7 +67872,7 @@ class monitor {
   /// What others can have of it.
   void relieve(processor& p, bool due) noexcept;
   bool look_at_syscall(processor& p, std::int64_t now, bool slice_is_over) noexcept;
-  bool look_at_runnext(processor& p) noexcept;
+  bool look_at_runnext(processor& p, std::int64_t now) noexcept;
   /// Whether something waits on a P, and a thread has looked for an idle one in vain.
   bool is_wanted_elsewhere() noexcept {
     bool waits = false;
@@ -68109,7 +68147,7 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
       served_ = returns_;
     }
   }
-  return look_at_runnext(p);
+  return look_at_runnext(p, now);
 }
 
 inline void monitor::look_at_share(processor& p, std::int64_t now) noexcept {
@@ -68184,7 +68222,7 @@ inline void monitor::relieve(processor& p, bool due) noexcept {
   if (scheduler_.idle.idle_ps() == 0) {
     // Thieves come when they have nothing else; these would wait for that behind what computes.
     base::intrusive_queue<goroutine> others;
-    while (goroutine* const g = p.queue.steal_half_into(taken_from_host_, true, true)) {
+    while (goroutine* const g = p.queue.steal_half_into(taken_from_host_, [] { return true; })) {
       others.append(taken_from_host_.drain());
       others.push_back(g);
     }
@@ -68225,11 +68263,8 @@ inline bool monitor::look_at_syscall(processor& p, std::int64_t now, bool slice_
   return true;
 }
 
-inline bool monitor::look_at_runnext(processor& p) noexcept {
-  const void* const waiting = p.queue.peek_runnext();
-  const bool stuck = waiting != nullptr && waiting == p.seen.runnext;
-  p.seen.runnext = waiting;
-  if (!stuck || scheduler_.idle.idle_ps() == 0) {
+inline bool monitor::look_at_runnext(processor& p, std::int64_t now) noexcept {
+  if (!is_runnext_stuck(p, p.seen, now) || scheduler_.idle.idle_ps() == 0) {
     return false;
   }
   p.wake_credit.set(traits::wake_credit);

@@ -21,7 +21,11 @@ class channel : public workload {
  public:
   channel(unsigned procs, const costs& what, unsigned count, unsigned items, double make_ns,
           double use_ns)
-      : workload(procs, what), count_(count), left_(2 * count, items), make_(make_ns), use_(use_ns) {}
+      : workload(procs, what),
+        count_(count),
+        left_(2 * count, items),
+        make_(make_ns),
+        use_(use_ns) {}
 
   outcome run() { return workload::run(2 * std::uint64_t{count_} * left_[0]); }
 
