@@ -158,19 +158,19 @@ class [[nodiscard]] all_threads_stopped {
 
  private:
   static constexpr int patience = 2000;  // 200 ms on an idle machine
-  static constexpr std::int32_t harmless = 1
-                                           << 24;  // above the kernel's largest number of a thread
+  static constexpr std::int32_t harmless =
+      16'777'216;  // above the kernel's largest number of a thread
 
   /// Of another runtime there may be one, to whose signal this thread answers meanwhile.
   static bool is_only() noexcept {
-    for (int turn = 0; is_there_.exchange(true, acquire);
-         ++turn) {  // [am.only <] acquire: the list is free
-      if (turn == patience) {
-        return false;
+    for (int turn = 0; turn != patience; ++turn) {
+      // [am.only <] acquire: the list is free
+      if (!is_there_.exchange(true, acquire)) {
+        return true;
       }
       sleep_ns(100'000);
     }
-    return true;
+    return false;
   }
 
   /// Asks the threads that were not asked. False: there are none. Those that block all signals would keep each for ever.
@@ -298,11 +298,11 @@ class [[nodiscard]] all_threads_stopped {
 
   /// False: this thread was not asked.
   static bool answers(std::int32_t own) noexcept {
-    for (std::atomic<std::int32_t>& each : threads) {
-      std::int32_t found = each.load(relaxed);  // relaxed: written before the signal was sent
+    for (std::size_t i = 0; i != most_threads; ++i) {
+      std::int32_t found = threads[i].load(relaxed);  // relaxed: written before the signal was sent
       if (found == 0 || found == own) {
         // [am.answer >] release: what the thread did. relaxed: it was not asked
-        return found == own && each.compare_exchange_strong(found, -own, release, relaxed);
+        return found == own && threads[i].compare_exchange_strong(found, -own, release, relaxed);
       }
     }
     return false;
