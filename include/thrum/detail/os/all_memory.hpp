@@ -72,8 +72,9 @@ class system_file {
     const ::ssize_t n = ::read(fd_, to, bytes);
     return n < 0 ? 0 : static_cast<std::size_t>(n);
   }
+  /// Where ::off_t has 32 bits, offsets in the page map have fewer.
   std::size_t read_at(void* to, std::size_t bytes, std::uint64_t offset) const noexcept {
-    const ::ssize_t n = ::pread64(fd_, to, bytes, static_cast<::off64_t>(offset));
+    const ::ssize_t n = ::pread(fd_, to, bytes, static_cast<::off_t>(offset));
     return n < 0 ? 0 : static_cast<std::size_t>(n);
   }
 
