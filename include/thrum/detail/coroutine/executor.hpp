@@ -209,7 +209,7 @@ class executor {
     static constinit executors of_process;
     return of_process;
   }
-  /// Of the last runtime that was looked for: nearly every program has one.
+  /// The executor that the last search found: nearly every program has one runtime.
   static std::atomic<executor*>& last_found() noexcept {
     static constinit std::atomic<executor*> of_process{nullptr};
     return of_process;

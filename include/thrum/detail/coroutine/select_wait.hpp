@@ -5,7 +5,7 @@
 //
 // Each case has a callback_point on its channel; the thread that serves one wins the selection and pushes the
 // record. The record itself is the point that a deadline and a cancel win by. Both go through the selection's gate.
-// SE2 holds: whoever continues passes through each lock but the winner's before the frame goes.
+// SE2 holds: the thread that continues takes each lock but the winner's before the frame ends.
 #ifndef THRUM_DETAIL_COROUTINE_SELECT_WAIT_HPP
 #define THRUM_DETAIL_COROUTINE_SELECT_WAIT_HPP
 
@@ -40,7 +40,7 @@ struct recorded_select : select_detail::select_call {
     record.owner->runs_on->push(record);
   }
 
-  /// Of the record: a deadline or a cancel wins.
+  /// A deadline or a cancel wins through the record.
   static withdrawal withdraw(wait_point& point, bool locked) noexcept {
     auto& own = static_cast<recorded_select&>(*point.selection);
     if (!locked) {

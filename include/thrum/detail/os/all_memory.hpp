@@ -162,7 +162,7 @@ class [[nodiscard]] all_threads_stopped {
   static constexpr std::int32_t harmless =
       16'777'216;  // above the kernel's largest number of a thread
 
-  /// Of another runtime there may be one, to whose signal this thread answers meanwhile.
+  /// Waits while another runtime searches; this thread answers its signal meanwhile. False: it searches for too long.
   static bool is_only() noexcept {
     for (int turn = 0; turn != patience; ++turn) {
       // [am.only <] acquire: the list is free

@@ -91,7 +91,7 @@ THRUM_OUT_OF_LINE select_start start_select(const select_frame& frame, select_ca
       return {kind::not_ready};
     }
     by->last_released = &locks.last_released();
-    // Of several cases on one channel, the arriving side takes the first.
+    // If several cases wait on one channel, the arriving side takes the first of them.
     const auto n = base::convert<std::uint32_t>(frame.n);
     const std::size_t first = locks.has_duplicates() ? random_below(here.m(), n) : 0;
     for (std::size_t k = 0; k < frame.n; ++k) {

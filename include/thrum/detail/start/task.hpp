@@ -110,7 +110,7 @@ struct told_of_goroutine {
   }
 };
 
-/// How such a callable is told; specialised for what wraps one.
+/// Gives such a callable its goroutine. Callables that wrap another one specialise it.
 template <class F>
 struct tell {
   static void own(F& f, goroutine& g) noexcept {
