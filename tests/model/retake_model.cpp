@@ -284,6 +284,50 @@ struct returner {
   bool is_noticed = false;
 };
 
+// Its rounds meanwhile, in which it asks a P to make room: in vain, as often as not.
+template <mistake Made>
+struct returner_in_rounds : returner<Made> {
+  void run(unsigned thread) {
+    if (thread == 0) {
+      for (int i = 0; i != 3; ++i) {
+        look();
+      }
+      return;
+    }
+    if (Made == mistake::counts_first) {
+      this->sleep.note_return(thrum::sched::traits::least_run_ns);
+    }
+    is_queued.store(true, std::memory_order_seq_cst);
+    if (Made != mistake::counts_first) {
+      this->sleep.note_return(thrum::sched::traits::least_run_ns);
+    }
+  }
+  void at_end() {
+    look();
+    require(!is_queued.load(std::memory_order_seq_cst) || returned.wait_for(this),
+            "MS1, MS2: the monitor forgets one that waits");
+  }
+  void look() {
+    returned.look(this->sleep.returns(),
+                  [this] { return !is_queued.load(std::memory_order_seq_cst); });
+    if (has_switched || Made == mistake::serves_by_asking) {
+      has_switched = false;
+      returned.serve(this);
+    }
+    if (returned.wait_for(this) && is_queued.load(std::memory_order_seq_cst)) {
+      returned.ask(this);
+      has_switched = model::explorer::active().choose(2) != 0;
+      if (has_switched) {
+        is_queued.store(false, std::memory_order_seq_cst);
+      }
+    }
+  }
+
+  thrum::sched::returned returned;
+  thrum::sched::atomic<bool> is_queued{false};
+  bool has_switched = false;
+};
+
 template <bool Membarrier = true>
 using original = small_world<mistake::nothing, Membarrier>;
 template <mistake Made, bool Membarrier = true>
@@ -332,6 +376,14 @@ TEST_CASE("model: the monitor never sleeps for long after a goroutine has found 
   CHECK(found_out<returner<mistake::weak_plan>>(on_weak));
   CHECK(found_out<returner<mistake::weak_return>>(on_weak));
   CHECK(found_out<returner<mistake::looks_before_plan>>({machine::sequential, 3, 0}));
+}
+
+TEST_CASE("model: the monitor forgets no goroutine that waits after it has found every P busy") {
+  for (const machine on : every_machine) {
+    holds<returner_in_rounds<mistake::nothing>>({on, 3, 2});
+  }
+  CHECK(found_out<returner_in_rounds<mistake::counts_first>>({machine::sequential, 3, 0}));
+  CHECK(found_out<returner_in_rounds<mistake::serves_by_asking>>({machine::sequential, 3, 0}));
 }
 
 // Not run by default: half a minute.

@@ -268,7 +268,10 @@ class runtime_scheduler {
   struct {
     void wake_if_all_idle() {}
     void wake_for(std::int64_t) {}
-    void note_return(std::int64_t) {}
+    void note_return(std::int64_t) {
+      model::require(is_queued, "MS1: a goroutine is counted, and waits nowhere");
+    }
+    bool is_queued = false;
   } monitor;
   struct {
     bool has_begun() const { return false; }
@@ -361,6 +364,15 @@ inline machine& yield_slow(machine& m) noexcept {
   m.scheduler->idle.lock().lock();
   m.scheduler->queue_up_locked(m);
   return m;
+}
+inline bool commit_to_global(machine& m, goroutine&, void*) noexcept {
+  m.scheduler->monitor.is_queued = true;
+  return true;
+}
+template <class Commit>
+machine& leave(machine& m, goroutine*, Commit commit, void* argument) noexcept {
+  commit(m, *m.g, argument);
+  return yield_slow(m);
 }
 inline void bind(machine& m, goroutine& g) noexcept { g.bound = &m; }
 inline void unbind(machine& m, goroutine& g) noexcept {

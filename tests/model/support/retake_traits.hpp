@@ -53,7 +53,9 @@ enum class mistake {
   handler_cuts_in,     // the handler does not mind that it interrupted the scheduler
   weak_plan,           // the monitor plans its sleep relaxed
   weak_return,         // a goroutine that queues up counts itself relaxed
-  looks_before_plan    // the monitor looks for such goroutines before it plans
+  looks_before_plan,   // the monitor looks for such goroutines before it plans
+  counts_first,        // MS1: such a goroutine counts itself before it queues up
+  serves_by_asking     // MS2: the monitor forgets those for whom it has asked a P
 };
 
 /// The mutant that is being searched.

@@ -13,6 +13,12 @@
 //   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself. So does a thread
 //           outside of the runtime that makes a goroutine ready while all Ps are busy.
 //
+// MS1  a goroutine is counted when it stands in the global queue already. The monitor takes those that it knows
+//      for served when the queue is empty: of one that is counted first it would forget, in the moment between,
+//      that it waits behind a loop.
+// MS2  a P that was asked to make room for such goroutines has done so when it leaves what it runs. Asking alone
+//      may be in vain: there is no M to take the P, or the signal finds its thread inside the scheduler.
+//
 // Checked by tests/model/retake_model.cpp: returns.
 //
 // Fences of [mon.sleep]: announce_idle_sleep, call_for_help.
@@ -30,6 +36,44 @@
 namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
+
+/// Those that have queued up so, as the monitor's rounds see them.
+class returned {
+ public:
+  /// In each round. `count`: monitor_sleep::returns(), read before `is_empty()` is asked of the global queue.
+  template <class IsEmpty>
+  void look(std::uint32_t count, IsEmpty is_empty) noexcept {
+    if (count == seen_ && is_empty()) {
+      served_ = count;  // by themselves
+      asked_p_ = nullptr;
+    }
+    seen_ = count;
+  }
+  /// Whether they wait for a P, or more have come since the round began.
+  bool wait(std::uint32_t count) const noexcept { return count != seen_ || seen_ != served_; }
+  /// Whether this P is to make room for them: no other one was asked.
+  bool wait_for(const void* p) const noexcept {
+    return seen_ != served_ && (asked_p_ == nullptr || asked_p_ == p || asked_for_ != seen_);
+  }
+  /// This P was asked.
+  void ask(const void* p) noexcept {
+    asked_p_ = p;
+    asked_for_ = seen_;
+  }
+  /// MS2: it has left the goroutine that it ran then.
+  void serve(const void* p) noexcept {
+    if (asked_p_ == p) {
+      asked_p_ = nullptr;
+      served_ = asked_for_;
+    }
+  }
+
+ private:
+  std::uint32_t seen_ = 0;
+  std::uint32_t served_ = 0;
+  std::uint32_t asked_for_ = 0;
+  const void* asked_p_ = nullptr;
+};
 
 class monitor_sleep {
  public:
@@ -58,8 +102,8 @@ class monitor_sleep {
     }
   }
 
-  /// A goroutine comes back from a call or is made ready from outside, finds every P busy, and queues up for one: the
-  /// monitor must be there in `patience` ns.
+  /// A goroutine has come back from a call or was made ready from outside, has found every P busy, and stands in the
+  /// global queue: the monitor must be there in `patience` ns.
   void note_return(std::int64_t patience) noexcept {
     // [mon.until =] seq_cst: before the look at `until`; pairs with the monitor's store before its own look.
     returns_.fetch_add(1, seq_cst);

@@ -95,6 +95,13 @@ inline bool take_from_syscall(machine& m, processor& p) noexcept {
   return true;
 }
 
+/// As commit_to_global, for one that has found every P busy.
+inline bool commit_return(machine& m, goroutine& g, void*) noexcept {
+  commit_to_global(m, g, nullptr);
+  m.scheduler->monitor.note_return(traits::least_run_ns);  // MS1
+  return true;
+}
+
 /// A goroutine whose M has no P gets one. Returns the M that it runs on afterwards.
 THRUM_COLD inline machine& regain_p(machine& m) noexcept {
   runtime_scheduler& scheduler = *m.scheduler;
@@ -137,8 +144,7 @@ THRUM_COLD inline machine& regain_p(machine& m) noexcept {
       return !other.has_queued() && scheduler.global.empty() ? m : yield_slow(m);
     }
   }
-  scheduler.monitor.note_return(traits::least_run_ns);
-  return yield_slow(m);
+  return leave(m, static_cast<goroutine*>(nullptr), &commit_return, nullptr);
 }
 
 /// It is back, inside. Returns holding a P; the M that it runs on, perhaps another one.

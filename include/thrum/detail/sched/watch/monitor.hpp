@@ -67,9 +67,6 @@ class monitor {
   /// requests is not at rest, and to be woken with each of them would cost it more than our rounds.
   bool has_run() noexcept;
 
-  /// Whether goroutines wait for a P that have come back from calls, or were made ready from outside.
-  void note_returns() noexcept;
-
   /// Sends an idle P to the poller that all threads have left; polls when no thread has for 10 ms.
   void look_at_poller(std::int64_t now) noexcept;
   void wait_for_round() noexcept;
@@ -142,8 +139,7 @@ class monitor {
   std::int64_t next_look_ = retaker::never;  // a P is to be looked at again then
   std::int64_t delay_ = traits::monitor_min_sleep_ns;
   std::uint64_t ran_ = 0;
-  std::uint32_t returns_ = 0;  // monitor_sleep::returns() at the last round
-  std::uint32_t served_ = 0;   // of them
+  returned returned_;
   std::uint32_t quiet_rounds_ = 0;
   std::int64_t next_trace_ = 0;
   std::int64_t next_look_for_rest_ = 0;  // not before this it asks whether anything has run
@@ -171,7 +167,7 @@ inline void monitor::run() noexcept {
       process_exit::watch(scheduler_, now);
     }
     note_time(now);
-    note_returns();
+    returned_.look(scheduler_.monitor.returns(), [this] { return scheduler_.global.empty(); });
     bool acted = false;
     next_look_ = retaker::never;
     const unsigned n = scheduler_.ps.live();
@@ -204,13 +200,6 @@ inline void monitor::run() noexcept {
 inline bool monitor::has_run() noexcept {
   const std::uint64_t ran = activity(scheduler_);
   return ran != std::exchange(ran_, ran);
-}
-
-inline void monitor::note_returns() noexcept {
-  const std::uint32_t returns = scheduler_.monitor.returns();
-  if (returns == std::exchange(returns_, returns) && scheduler_.global.empty()) {
-    served_ = returns;  // by themselves; one that is counted now stands there a moment later
-  }
 }
 
 inline void monitor::look_at_poller(std::int64_t now) noexcept {
@@ -280,8 +269,7 @@ inline void monitor::wait_for_round() noexcept {
     delay = next_look_ - now > traits::monitor_min_sleep_ns ? next_look_ - now
                                                             : traits::monitor_min_sleep_ns;
   }
-  const bool others_return = returns_ != served_ || scheduler_.monitor.returns() != returns_;
-  if (others_return && delay > traits::least_run_ns) {
+  if (delay > traits::least_run_ns && returned_.wait(scheduler_.monitor.returns())) {
     delay = traits::least_run_ns;
   }
   scheduler_.monitor.shorten_plan(now + delay);

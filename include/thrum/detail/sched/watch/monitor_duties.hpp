@@ -34,12 +34,14 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
   }
   if (status != p_status::running && status != p_status::syscall) {
     p.seen.runnext = nullptr;
+    returned_.serve(&p);
     return false;  // a due timer is no sign that more is to be done
   }
   const std::uint32_t tick = p.schedule_tick.get();  // compared with the last one
   bool slice_is_over = false;
   if (tick != p.seen.schedule_tick) {
     p.seen.schedule_tick = tick;
+    returned_.serve(&p);
     // [p.resumed <] acquire: the time; relaxed: a later one is as good
     const bool resumed = p.resumed_tick.load(acquire) == tick;
     p.seen.schedule_when = resumed ? p.resumed_at.load(relaxed) : now;
@@ -74,12 +76,12 @@ inline bool monitor::look_at(processor& p, std::int64_t now) noexcept {
                                    : low && others_wait ? p.seen.schedule_when
                                                         : retaker_.never;
     const retaker::turn its =
-        retaker_.turn_of(p, now, due_since, others_wait && returns_ != served_);
+        retaker_.turn_of(p, now, due_since, others_wait && returned_.wait_for(&p));
     if (retaker_.press(p, now, its, next_look_)) {
       return true;
     }
     if (p.seen.asked_at == now && its.ends_slice) {
-      served_ = returns_;
+      returned_.ask(&p);
     }
   }
   return look_at_runnext(p, now);
