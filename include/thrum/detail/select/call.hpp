@@ -65,20 +65,8 @@ THRUM_OUT_OF_LINE select_start start_select(const select_frame& frame, select_ca
     select_locks locks(frame);
     const std::size_t chosen = locks.lock_and_choose(here.m(), frame);
     if (chosen != frame.n) {
-      select_operation& operation = *frame.operations[chosen];
-      wait_point* partner = nullptr;
-      const attempt outcome = operation.try_locked(operation, partner);
-      locks.unlock();
-      if (partner != nullptr) {
-        wake(here.m(), *partner);
-      }
-      if (outcome == attempt::done || outcome == attempt::closed) {
-        operation.closed = outcome == attempt::closed;
-        preemption_point(here);
+      if (carry_out(here, *frame.operations[chosen], locks)) {
         return {kind::chosen, chosen};
-      }
-      if (outcome == attempt::expired) {
-        here.outside([&] { operation.core->expire(); });
       }
       continue;
     }
@@ -98,10 +86,7 @@ THRUM_OUT_OF_LINE select_start start_select(const select_frame& frame, select_ca
       const std::size_t i = (first + k) % frame.n;
       by->points[i].selection = by;
       by->points[i].slot = frame.operations[i]->slot;  // SE3
-      if (const select_operation& operation = *frame.operations[i]; operation.core != nullptr) {
-        auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
-        list.points.push_back(by->points[i]);
-      }
+      link(*frame.operations[i], by->points[i]);
     }
     if (locks.has_duplicates()) {
       locks.keep();
@@ -126,11 +111,7 @@ THRUM_OUT_OF_LINE std::size_t end_select(const select_frame& frame, select_call&
         operation.closed = cause == wake_cause::closed;
         index = cause == wake_cause::retry ? frame.n : i;
       } else if (operation.core != nullptr) {
-        scoped guard(operation.core->lock());
-        if (by.points[i].linked) {
-          auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
-          list.points.remove(by.points[i]);
-        }
+        unlink(operation, by.points[i]);
       }
     }
   }

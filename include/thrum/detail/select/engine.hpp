@@ -292,12 +292,42 @@ inline std::int64_t first_due(const select_frame& frame) noexcept {
   return first;
 }
 
-/// Links the i-th point.
-inline void link(const select_frame& frame, std::size_t i) noexcept {
-  const select_operation& operation = *frame.operations[i];
+/// L2, of one that is ready: unlocks all. False: all is to be tried again, as the partner was a select that
+/// chose another of its cases.
+inline bool carry_out(section& here, select_operation& operation, select_locks& locks) noexcept {
+  wait_point* partner = nullptr;
+  const attempt outcome = operation.try_locked(operation, partner);
+  locks.unlock();
+  if (partner != nullptr) {
+    wake(here.m(), *partner);
+  }
+  if (outcome == attempt::done || outcome == attempt::closed) {
+    operation.closed = outcome == attempt::closed;
+    preemption_point(here);
+    return true;
+  }
+  if (outcome == attempt::expired) {
+    here.outside([&] { operation.core->expire(); });
+  }
+  return false;
+}
+
+inline auto& waiters_of(const select_operation& operation) noexcept {
+  return (operation.sends ? operation.core->senders() : operation.core->receivers()).points;
+}
+
+/// L3. Caller holds the channel's lock.
+inline void link(const select_operation& operation, wait_point& point) noexcept {
   if (operation.core != nullptr) {
-    auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
-    list.points.push_back(frame.points[i]);
+    waiters_of(operation).push_back(point);
+  }
+}
+
+/// L4.
+inline void unlink(const select_operation& operation, wait_point& point) noexcept {
+  scoped guard(operation.core->lock());
+  if (point.linked) {
+    waiters_of(operation).remove(point);
   }
 }
 
@@ -315,7 +345,8 @@ THRUM_COLD inline void link_shuffled(machine* m, const select_frame& frame) noex
     points[at].slot = points + i;
   }
   for (std::size_t i = 0; i < frame.n; ++i) {
-    link(frame, static_cast<std::size_t>(static_cast<wait_point*>(points[i].slot) - points));
+    auto* const point = static_cast<wait_point*>(points[i].slot);
+    link(*frame.operations[point - points], *point);
   }
 }
 
@@ -334,7 +365,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection_state& w
     point->g = g;
     point->selection = &waiting;
     if (!locks.has_duplicates()) [[likely]] {
-      link(frame, i);
+      link(*frame.operations[i], *point);
     }
   }
   if (locks.has_duplicates()) {
@@ -353,11 +384,7 @@ THRUM_NOINLINE inline wait_point* wait_for_any(section& here, selection_state& w
   for (std::size_t i = 0; i < frame.n; ++i) {
     select_operation& operation = *frame.operations[i];
     if (operation.core != nullptr && frame.points + i != winner) {
-      scoped guard(operation.core->lock());
-      if (frame.points[i].linked) {
-        auto& list = operation.sends ? operation.core->senders() : operation.core->receivers();
-        list.points.remove(frame.points[i]);
-      }
+      unlink(operation, frame.points[i]);
     }
   }
   if (locks.has_duplicates()) [[unlikely]] {
@@ -374,22 +401,10 @@ THRUM_OUT_OF_LINE select_outcome run_select(const select_frame& frame, bool may_
     select_locks locks(frame);
     const std::size_t chosen = locks.lock_and_choose(here.m(), frame);
     if (chosen != frame.n) {
-      select_operation& operation = *frame.operations[chosen];
-      wait_point* partner = nullptr;
-      const attempt outcome = operation.try_locked(operation, partner);
-      locks.unlock();
-      if (partner != nullptr) {
-        wake(here.m(), *partner);
-      }
-      if (outcome == attempt::done || outcome == attempt::closed) {
-        operation.closed = outcome == attempt::closed;
-        preemption_point(here);
+      if (carry_out(here, *frame.operations[chosen], locks)) {
         return {kind::chosen, chosen};
       }
-      if (outcome == attempt::expired) {
-        here.outside([&] { operation.core->expire(); });
-      }
-      continue;  // the partner was a select that chose another of its cases
+      continue;
     }
     if (!may_block || (deadline != no_deadline && deadline <= traits::now())) {
       locks.unlock();
