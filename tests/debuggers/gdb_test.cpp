@@ -59,8 +59,14 @@ bool has_gdb() {
 
 /// The part of `goroutine all bt` about the goroutine of that name.
 std::string backtrace_of(const std::string& name, const std::string& text) {
-  const std::size_t from = text.find("\"" + name + "\":\n");
-  return from == std::string::npos ? "" : text.substr(from, text.find("\n\n", from) - from);
+  const std::string quoted = "\"" + name + "\"";
+  for (std::size_t from = text.find(quoted); from != std::string::npos;
+       from = text.find(quoted, from + 1)) {
+    if (text.find(":\n", from) < text.find('\n', from)) {  // not of the list
+      return text.substr(from, text.find("\n\n", from) - from);
+    }
+  }
+  return "";
 }
 
 void check_listing(const std::string& text) {
@@ -69,7 +75,7 @@ void check_listing(const std::string& text) {
   CHECK(lists("\\* goroutine [0-9]+ \\[running, thread [0-9]+\\]" + starter));
   CHECK(lists("  goroutine [0-9]+ \\[chan receive\\] \"receiver\"" + starter));
   CHECK(lists("  goroutine [0-9]+ \\[mutex lock\\] \"locker\"" + starter));
-  CHECK(lists("  goroutine [0-9]+ \\[sleep\\] \"sleeper\"" + starter));
+  CHECK(lists("  goroutine [0-9]+ \\[sleep\\] \"sleeper\" \\{tenant=a, request=17\\}" + starter));
   CHECK(lists("  goroutine [0-9]+ \\[syscall, thread [0-9]+\\] \"caller\"" + starter));
 }
 

@@ -8,6 +8,7 @@
 #include "support/system_ways.hpp"
 
 #include <thrum.hpp>
+#include <thrum/labels.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -70,7 +71,10 @@ int debugger() {
     mutex.lock();
     thrum::go({.name = "receiver"}, [] { receives_from_a_channel(thrum::chan<int>(0)); });
     thrum::go({.name = "locker"}, [] { locks_a_mutex(mutex); });
-    thrum::go({.name = "sleeper"}, [] { sleeps_for_an_hour(); });
+    thrum::go({.name = "sleeper"}, [] {
+      const thrum::label_scope labels({{"tenant", "a"}, {"request", "17"}});
+      sleeps_for_an_hour();
+    });
     thrum::go({.name = "caller"}, [] { waits_in_the_kernel(there); });
     // The figures are not of one instant: what they say must last.
     for (int looks = 0; looks != 3;) {

@@ -159,6 +159,13 @@ def find_schedulers():
 
 # ---- goroutines ---------------------------------------------------------------------------------
 
+def string_of(view):
+    """What a std::string_view shows, of any standard library: a pointer and a size."""
+    members = [f for f in view.type.strip_typedefs().fields() if hasattr(f, "bitpos")]
+    values = {f.type.strip_typedefs().code == gdb.TYPE_CODE_PTR: view[f] for f in members}
+    return values[True].string(errors="replace", length=int(values[False]))
+
+
 class Goroutine:
     def __init__(self, g, prefix):
         self.g, self.address, self.low = g, int(g.address), int(g["stack_low"])
@@ -175,7 +182,9 @@ class Goroutine:
             words = REASONS.get(reason, reason.replace("_", " "))
         if self.thread is not None:
             words += f", thread {self.thread.num}"
-        return f"goroutine {self.id} [{words}]" + (f' "{self.name}"' if self.name else "")
+        labels = self.g["labels"]
+        return (f"goroutine {self.id} [{words}]" + (f' "{self.name}"' if self.name else "") +
+                (f" {{{string_of(labels['text'])}}}" if int(labels) else ""))
 
     def is_selected(self):
         current = gdb.selected_thread()
@@ -313,7 +322,7 @@ class FrameFilter:
 # ---- commands -----------------------------------------------------------------------------------
 
 class InfoGoroutines(gdb.Command):
-    """The living goroutines of all runtimes: id, state, name, which function started it."""
+    """The living goroutines of all runtimes: id, state, name, labels, which function started it."""
     def invoke(self, argument, from_tty):
         for g in find_goroutines():
             print(f"{'*' if g.is_selected() else ' '} {g} "
