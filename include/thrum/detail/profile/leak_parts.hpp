@@ -45,6 +45,15 @@ THRUM_NOINLINE inline bool search_once(leak_search& search, sched::runtime_sched
   return complete;
 }
 
+/// Clears the stack below the caller's frame. Calls that have ended left handles there, and the frames of the search would
+/// keep those that it does not overwrite.
+THRUM_NOINLINE inline void clear_stack() noexcept {
+  volatile std::uintptr_t words[4096 / sizeof(std::uintptr_t)];
+  for (volatile std::uintptr_t& each : words) {
+    each = 0;
+  }
+}
+
 /// The numbers of the goroutines that are lost.
 inline std::set<goroutine_id> find_lost(sched::runtime_scheduler& scheduler, bool& is_complete) {
   std::set<goroutine_id> found;
@@ -65,12 +74,8 @@ inline std::set<goroutine_id> find_lost(sched::runtime_scheduler& scheduler, boo
   return found;
 }
 
-}  // namespace profile_detail
-
-namespace debug {
-
-inline std::string leak_profile(profile_form form) {
-  using namespace profile_detail;
+THRUM_NOINLINE inline std::string leaks_as(debug::profile_form form) {
+  using namespace debug;
   sched::machine* const m = sched::current_m();
   if (m == nullptr || m->g == nullptr) {
     base::throw_usage(
@@ -96,6 +101,15 @@ inline std::string leak_profile(profile_form form) {
     });
   }
   return thrum::blocking([&] { return write(all, form == profile_form::folded); });
+}
+
+}  // namespace profile_detail
+
+namespace debug {
+
+inline std::string leak_profile(profile_form form) {
+  profile_detail::clear_stack();
+  return profile_detail::leaks_as(form);
 }
 
 }  // namespace debug
