@@ -21,6 +21,7 @@
 #if THRUM_OS_LINUX && !THRUM_OS_PORTABLE
 
 #include <thrum/detail/base/order.hpp>
+#include <thrum/detail/os/linux/free_signal.hpp>
 #include <thrum/detail/os/os.hpp>
 
 #include <atomic>
@@ -266,22 +267,11 @@ class [[nodiscard]] all_threads_stopped {
         return true;
       }
     }
-    for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
-      struct ::sigaction found {};
-      if (::sigaction(signal, nullptr, &found) != 0 || (found.sa_flags & SA_SIGINFO) != 0 ||
-          found.sa_handler != SIG_DFL) {
-        continue;
-      }
-      struct ::sigaction ours {};
-      ours.sa_handler = &handle;
-      ours.sa_flags = SA_RESTART | SA_ONSTACK;
-      sigfillset(&ours.sa_mask);
-      if (::sigaction(signal, &ours, nullptr) == 0) {
-        signal_ = signal;
-        return true;
-      }
-    }
-    return false;
+    struct ::sigaction ours {};
+    ours.sa_handler = &handle;
+    ours.sa_flags = SA_RESTART | SA_ONSTACK;
+    signal_ = install_at_free_signal(ours);
+    return signal_ != 0;
   }
 
   static void handle(int) noexcept {

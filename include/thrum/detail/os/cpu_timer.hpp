@@ -12,6 +12,7 @@
 #include <thrum/detail/base/convert.hpp>
 #include <thrum/detail/base/relaxed.hpp>
 #include <thrum/detail/base/sanitizer.hpp>
+#include <thrum/detail/os/linux/free_signal.hpp>
 #include <thrum/detail/os/linux/thread.hpp>
 
 #include <cerrno>
@@ -119,23 +120,15 @@ class cpu_timer {
     if (const int before = the_signal.get(); before != 0 && is_ours(before)) {
       return true;
     }
-    for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
-      struct ::sigaction found {};
-      if (::sigaction(signal, nullptr, &found) != 0 || (found.sa_flags & SA_SIGINFO) != 0 ||
-          found.sa_handler != SIG_DFL) {
-        continue;
-      }
-      struct ::sigaction ours {};
-      ours.sa_sigaction = &handle;
-      ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-      // Not interrupted: a preempted goroutine stays in a handler for long.
-      sigfillset(&ours.sa_mask);
-      if (::sigaction(signal, &ours, nullptr) == 0) {
-        the_signal.set(signal);
-        return true;
-      }
+    struct ::sigaction ours {};
+    ours.sa_sigaction = &handle;
+    // A preempted goroutine stays in a handler for long: other signals wait until it ends.
+    ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    const int signal = install_at_free_signal(ours);
+    if (signal != 0) {
+      the_signal.set(signal);
     }
-    return false;
+    return signal != 0;
   }
 
  private:
