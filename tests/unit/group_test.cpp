@@ -33,16 +33,19 @@ IN_RUNTIME("a task_group hands its goroutines their arguments") {
   CHECK(sum == 7);
 }
 
-IN_RUNTIME("a task_group starts its goroutines with attributes") {
-  std::vector<std::string> names(3);
-  thrum::task_group group;
-  group.go({.name = "in braces"}, [&] { names[0] = thrum::this_goroutine::name(); });
-  const thrum::attributes how{.name = "kept", .runtime = thrum::runtime::current()};
-  group.go(
-      how, [&](std::size_t at) { names[at] = thrum::this_goroutine::name(); }, std::size_t{1});
-  group.go(thrum::attributes{}, [&] { names[2] = thrum::this_goroutine::name(); });
-  group.wait();
-  CHECK(names == std::vector<std::string>{"in braces", "kept", ""});
+TEMPLATE_TEST_CASE("a group starts its goroutines with attributes", "", thrum::task_group,
+                   thrum::wait_group) {
+  support::with_runtime([] {
+    std::vector<std::string> names(3);
+    TestType group;
+    group.go({.name = "in braces"}, [&] { names[0] = thrum::this_goroutine::name(); });
+    const thrum::attributes how{.name = "kept", .runtime = thrum::runtime::current()};
+    group.go(
+        how, [&](std::size_t at) { names[at] = thrum::this_goroutine::name(); }, std::size_t{1});
+    group.go(thrum::attributes{}, [&] { names[2] = thrum::this_goroutine::name(); });
+    group.wait();
+    CHECK(names == std::vector<std::string>{"in braces", "kept", ""});
+  });
 }
 
 IN_RUNTIME("when a task_group's wait returns, what its goroutines kept is destroyed") {

@@ -65,18 +65,6 @@ IN_RUNTIME("go of a group counts the goroutine until it has ended, also by exit"
   CHECK(ran == 17);
 }
 
-IN_RUNTIME("a wait_group starts its goroutines with attributes") {
-  std::vector<std::string> names(3);
-  thrum::wait_group group;
-  group.go({.name = "in braces"}, [&] { names[0] = thrum::this_goroutine::name(); });
-  const thrum::attributes how{.name = "kept", .runtime = thrum::runtime::current()};
-  group.go(
-      how, [&](std::size_t at) { names[at] = thrum::this_goroutine::name(); }, std::size_t{1});
-  group.go(thrum::attributes{}, [&] { names[2] = thrum::this_goroutine::name(); });
-  group.wait();
-  CHECK(names == std::vector<std::string>{"in braces", "kept", ""});
-}
-
 IN_RUNTIME("when wait returns, the functions and arguments that go of a group kept are destroyed") {
   for (int round = 0; round != scaled(50); ++round) {
     std::atomic<int> alive{0};
