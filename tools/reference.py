@@ -4,7 +4,7 @@
 """A reference of every public name, from the headers: its declaration as it is written, and its /// comment.
 
 Public is what <thrum.hpp>, and the public headers beside it, declare in `thrum`, and in `this_goroutine`,
-`net`, `io` and `testing` within. A class shows its public members, and those of its bases that are private to the library (`class chan : public chan_detail::sending<...>`). One comment
+`net`, `io`, `testing`, `debug` and `trace` within. A class shows its public members, and those of its bases that are private to the library (`class chan : public chan_detail::sending<...>`). One comment
 may serve several declarations that follow each other without an empty line. tools/docs.py makes it a part of the site.
 
 A class has a synopsis, an example, and a heading for each member. The example is the paragraph of docs/examples.md that names
@@ -24,12 +24,14 @@ import syntax_tree
 
 root = pathlib.Path(__file__).resolve().parent.parent
 include = root / "include/thrum"
-PUBLIC = ("this_goroutine", "net", "io", "testing")
-PRIVATE = re.compile(r"sched|base|arch|os|netpoll|debug|\w*_detail|detail")
+PUBLIC = ("this_goroutine", "net", "io", "testing", "debug", "trace")
+PUBLIC_BY_HEADER = ("debug", "trace")  # private headers declare names in these, too
+PRIVATE = re.compile(r"sched|base|arch|os|netpoll|\w*_detail|detail")
 PAGES = {  # page: (title, what its headers are called, from include/thrum)
     "net": ("Network", r"net/"),
     "io": ("Files, processes, streams", r"io/"),
     "testing": ("Tests", r"testing/"),
+    "debug": ("Traces, profiles, leaks, a live page", r"debug/|trace"),
     "channels": ("Channels and select", r"chan|select"),
     "sync": ("Synchronisation", r"sync/|group|fork_join|parallel"),
     "time": ("Time and contexts", r"time|context|deadline"),
@@ -44,12 +46,17 @@ FIRST = {  # page: what a reader meets first, in this order; the rest follows by
     "net": "net::dial net::conn net::listener net::server net::server::session net::endpoint net::resolve net::udp_socket",
     "io": "io::read_file io::write_file io::file io::buffered_reader io::buffered_writer io::copy io::exec io::process io::pipe",
     "testing": "testing::bubble testing::now testing::wait testing::seed testing::fake_net",
+    "debug": "debug::goroutine_profile debug::start_cpu_profile debug::stop_cpu_profile debug::cpu_profile debug::profile_form debug::leak_profile debug::serve trace::start trace::stop trace::snapshot trace::mark trace::region",
 }
 OPERATORS = {"=": "-is", "*": "-star", "-": "-minus", ">": "-more", "<": "-less", "[": "-at", "(": "-call", "+": "-plus", "!": "-not"}
-NO_EXAMPLE = re.compile(r"\w*_category_type|recv_result|stream_reading|stream_writing|usage_error|descriptor|pipe_end|\w*_t")
+NO_EXAMPLE = re.compile(
+    r"serve_options|live_page|literal|region|summary|switch_step|"
+    r"\w*_category_type|recv_result|stream_reading|stream_writing|usage_error|descriptor|pipe_end|\w*_t")
 
 # Neither in <thrum.hpp> nor in <thrum/implementation.hpp>, which holds the other public headers: what each wants.
-BESIDE = {"thrum/net/tls.hpp": "openssl/ssl.h", "thrum/testing/fake_net.hpp": "thrum/testing/fake_net.hpp"}
+BESIDE = {"thrum/net/tls.hpp": "openssl/ssl.h", "thrum/testing/fake_net.hpp": "thrum/testing/fake_net.hpp",
+          "thrum/debug/leaks.hpp": "thrum/debug/leaks.hpp", "thrum/debug/profile.hpp": "thrum/debug/profile.hpp",
+          "thrum/debug/serve.hpp": "thrum/debug/serve.hpp"}
 
 
 class Source:
@@ -174,10 +181,13 @@ class Reference:
         if (is_class or cursor.kind == k.ENUM_DECL) and not cursor.is_definition():
             return
         header = pathlib.Path(cursor.location.file.name).resolve().relative_to(include).as_posix()
-        if source.line(cursor.extent.start.offset) in source.bodies:
+        is_private = path and path[0] in PUBLIC_BY_HEADER and header.startswith("detail/")
+        if is_private or source.line(cursor.extent.start.offset) in source.bodies:
             return
         name = "::".join((*path, cursor.spelling))
         text, comment, together = self.described(cursor, source)
+        if path and path[0] in PUBLIC_BY_HEADER and re.search(r"\bsched::", text):
+            return  # for the library
         file, line, said = self.before
         if not comment and together and (file, line) == (header, source.line(cursor.extent.start.offset) - 1):
             comment = said
