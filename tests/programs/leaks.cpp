@@ -63,15 +63,18 @@ int leaks() {
   });
 }
 
-/// A call that has ended leaves words of the channel in the frames of the calls that search.
+/// A call that has ended leaves words of the channel where the calls that search have their frames. Elsewhere one may stand
+/// by chance, and hide one of three.
 int one_leak() {
   return thrum::run([] {
-    lose_senders(1);
-    while (thrum::stats().waiting < 1) {
-      thrum::sleep_for(std::chrono::milliseconds(1));
+    for (unsigned lost = 1; lost != 4; ++lost) {
+      lose_senders(1);
+      while (thrum::stats().waiting < lost) {
+        thrum::sleep_for(std::chrono::milliseconds(1));
+      }
+      const std::string found = thrum::debug::leak_profile(thrum::debug::profile_form::folded);
+      std::fputs(found.c_str(), stdout);
     }
-    const std::string found = thrum::debug::leak_profile(thrum::debug::profile_form::folded);
-    std::fputs(found.c_str(), stdout);
   });
 }
 

@@ -28,8 +28,8 @@
 //        lock.
 //   TH4  after remove() has returned, the timer's function is not running and will not run.
 //
-// Why four-ary: half the levels of a binary heap, and four siblings of 16 bytes lie in two adjacent
-// cache lines: three in one, the fourth in the next. The due time stands in the entry so that sifting reads no timer. (From Go.) Nor does it write
+// Why four-ary: half the levels of a binary heap, and of four siblings of 16 bytes three lie in one
+// cache line. The due time stands in the entry so that sifting reads no timer. (From Go.) Nor does it write
 // one: where an entry stands is kept in a table beside the heap, and not in the timer, which lies in
 // a stack that no thread has touched for long. (With 100,000 sleepers each level of a sift missed.)
 // A timer is fetched when its entry comes close to the top.
