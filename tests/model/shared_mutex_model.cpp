@@ -5,9 +5,9 @@
 // those of sync/shared_mutex.hpp do, with a note for the goroutine that parks, and a wait that may
 // end by itself by chance.
 //
-// What must hold: writers exclude all (their data is plain), nobody sleeps for ever, and when its
-// last user has destroyed it, neither the word nor the lock of the lists is touched (SX5). Then the
-// mutants.
+// What must hold: writers exclude all (their data is plain), nobody sleeps for ever, a reader is
+// invited once at most (SX6), and when its last user has destroyed it, neither the word nor the lock
+// of the lists is touched (SX5). Then the mutants.
 
 #include "model/support/assertions.hpp"
 
@@ -39,17 +39,23 @@ enum class mistake {
   keeps_lock,           // leaves under the lock, though nobody waits any more
   announces_late,       // `queued` is set after the lock of the lists is free
   nobody_settles,       // a writer that gives up leaves those behind it waiting
-  forgets_queued        // a hand-over to a writer clears `queued`
+  forgets_queued,       // a hand-over to a writer clears `queued`
+  invites_always,       // though a writer waits
+  keeps_queued,         // an invitation leaves `queued` set
+  forgets_overtaken,    // a reader that was overtaken is invited again
+  does_not_try_again    // an invited reader takes its share for granted
 };
 
 constexpr std::uint32_t written = 1;
 constexpr std::uint32_t queued = 2;
-constexpr std::uint32_t reader = 4;
+constexpr std::uint32_t overtaken = 4;
+constexpr std::uint32_t reader = 8;
 constexpr unsigned most = 3;
 
 struct waiter {
   bool writes = false;  // from here on under the lock of the lists
   bool linked = false;
+  bool invited = false;
   unsigned ticket = 0;
   model::note note;
 };
@@ -74,14 +80,14 @@ class small_shared_mutex {
   }
 
   bool lock_shared(unsigned self, bool timed) {
-    std::uint32_t word = load();
-    while ((word & (written | queued)) == 0) {
-      if (exchange(word, word + reader,
-                   order(mistake::weak_lock_shared, std::memory_order_acquire))) {
-        return true;
-      }
+    if (try_lock_shared()) {
+      return true;
     }
-    return wait(self, false, timed);
+    const bool got = wait(self, false, timed);
+    if (!got || !waiters_[self].invited || Made == mistake::does_not_try_again) {
+      return got;
+    }
+    return try_lock_shared() || wait(self, false, timed, queued | overtaken);
   }
 
   void unlock_shared() {
@@ -113,6 +119,17 @@ class small_shared_mutex {
   bool is_free() { return word_.load(std::memory_order_relaxed) == 0; }
 
  private:
+  bool try_lock_shared() {
+    std::uint32_t word = load();
+    while ((word & (written | queued)) == 0) {
+      if (exchange(word, word + reader,
+                   order(mistake::weak_lock_shared, std::memory_order_acquire))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   static constexpr std::memory_order order(mistake of, std::memory_order right) {
     return Made == of ? std::memory_order_relaxed : right;
   }
@@ -157,7 +174,7 @@ class small_shared_mutex {
   }
   bool nobody_waits() const { return count(true) + count(false) == 0; }
 
-  bool take_or_announce(std::uint32_t unless, std::uint32_t taken) {
+  bool take_or_announce(std::uint32_t unless, std::uint32_t taken, std::uint32_t announced) {
     std::uint32_t word = load();
     for (;;) {
       if (nobody_waits() && (word & unless) == 0) {
@@ -165,16 +182,19 @@ class small_shared_mutex {
           return true;
         }
       } else if (Made == mistake::announces_late ||
-                 exchange(word, word | queued, std::memory_order_relaxed)) {
+                 exchange(word, word | announced, std::memory_order_relaxed)) {
         return false;
       }
     }
   }
 
-  bool wait(unsigned self, bool writes, bool timed) {
+  /// Also true if the reader was invited.
+  bool wait(unsigned self, bool writes, bool timed, std::uint32_t announced = queued) {
     waiter& own = waiters_[self];
     lock_lists();
-    if (take_or_announce(writes ? ~queued : written, writes ? written : reader)) {
+    own.invited = false;
+    if (take_or_announce(writes ? ~queued : written, writes ? written : reader,
+                         Made == mistake::forgets_overtaken ? queued : announced)) {
       unlock_lists();
       return true;
     }
@@ -190,6 +210,7 @@ class small_shared_mutex {
       return false;
     }
     own.note.sleep();
+    require(!own.invited || announced == queued, "a reader was overtaken twice");
     return true;
   }
 
@@ -208,12 +229,12 @@ class small_shared_mutex {
     return linked;
   }
 
-  /// A bit for each that now holds the mutex.
+  /// A bit for each that now holds the mutex, or is invited.
   unsigned settle_locked(bool readers_first) {
     std::uint32_t word = load();
     for (;;) {
       if (nobody_waits()) {
-        if (exchange(word, word & ~queued, std::memory_order_relaxed)) {
+        if (exchange(word, word & ~(queued | overtaken), std::memory_order_relaxed)) {
           return 0;
         }
         continue;
@@ -222,8 +243,18 @@ class small_shared_mutex {
         return 0;
       }
       const bool writers_wait = count(true) != 0;
+      const bool may_invite =
+          !writers_wait || (Made == mistake::invites_always && count(false) != 0);
+      if (may_invite && (word & overtaken) == 0) {
+        if (exchange(word, Made == mistake::keeps_queued ? word : word & ~queued,
+                     std::memory_order_relaxed)) {
+          return take(false, most, true);
+        }
+        continue;
+      }
       if (count(false) != 0 && (readers_first || !writers_wait)) {
-        const std::uint32_t next = (writers_wait ? word : word & ~queued) + count(false) * reader;
+        const std::uint32_t over = writers_wait ? overtaken : queued | overtaken;
+        const std::uint32_t next = (word & ~over) + count(false) * reader;
         if (exchange(word, next, order(mistake::weak_hand_over, std::memory_order_acq_rel))) {
           return take(false, most);
         }
@@ -233,18 +264,19 @@ class small_shared_mutex {
         return 0;
       }
       const bool last = Made == mistake::forgets_queued || count(true) + count(false) == 1;
-      if (exchange(word, last ? written : written | queued,
+      if (exchange(word, last ? written : word | written,
                    order(mistake::weak_hand_over, std::memory_order_acq_rel))) {
         return take(true, first_writer());
       }
     }
   }
 
-  unsigned take(bool writers, unsigned which) {
+  unsigned take(bool writers, unsigned which, bool invited = false) {
     unsigned chain = 0;
     for (unsigned i = 0; i != most; ++i) {
       if (waiters_[i].linked && waiters_[i].writes == writers && (which == most || which == i)) {
         waiters_[i].linked = false;
+        waiters_[i].invited = invited;
         chain |= 1U << i;
       }
     }
@@ -353,4 +385,8 @@ TEST_CASE("model: each mutant of the shared_mutex is found out") {
   CHECK(found_out<writers<mistake::announces_late>>(on_any));
   CHECK(found_out<timed_writers<mistake::nobody_settles>>(on_any));
   CHECK(found_out<writers<mistake::forgets_queued>>(on_any));
+  CHECK(found_out<one_reader<mistake::invites_always>>(on_any));
+  CHECK(found_out<readers<mistake::keeps_queued>>(on_any));
+  CHECK(found_out<one_reader<mistake::forgets_overtaken>>(on_any));
+  CHECK(found_out<one_reader<mistake::does_not_try_again>>(on_any));
 }

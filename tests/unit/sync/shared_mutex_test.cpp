@@ -3,9 +3,13 @@
 
 #include <thrum/sync/shared_mutex.hpp>
 
+#include "support/stop_source.hpp"
 #include "support/test.hpp"
 #include "support/waits.hpp"
 
+#include <thrum/testing/bubble.hpp>
+
+#include <chrono>
 #include <shared_mutex>
 
 TEST_CASE("readers share a shared_mutex, a writer excludes all") {
@@ -67,6 +71,134 @@ IN_RUNTIME("a writer that leaves lets in all readers that wait, before the next 
   group.wait();
   second.join();
   CHECK(seen == 3);
+}
+
+namespace {
+
+/// One P, without preemption: a goroutine runs until it waits or yields.
+thrum::options one_undisturbed_processor() {
+  thrum::options options = with_procs(1);
+  options.preempt = thrum::preemption::none;
+  return options;
+}
+
+bool eventually_waiting(std::uint64_t n) {
+  return support::eventually_yielding([n] { return thrum::stats().waiting == n; });
+}
+
+/// Overtakes `readers` goroutines that wait for a mutex which the caller holds: the caller unlocks it, and
+/// has it again before they run. They wait for the second time when this returns.
+void overtake(thrum::shared_mutex& mutex, std::uint64_t readers) {
+  REQUIRE(eventually_waiting(readers));
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  REQUIRE(thrum::stats().waiting == 0);
+  REQUIRE(eventually_waiting(readers));
+}
+
+/// Whether readers get their shares from an unlock of the caller, so that it cannot have the mutex back.
+bool is_handed_over(thrum::shared_mutex& mutex) {
+  mutex.unlock();
+  const bool is_free = mutex.try_lock();
+  if (is_free) {
+    mutex.unlock();
+  }
+  return !is_free;
+}
+
+}  // namespace
+
+IN_RUNTIME("a writer overtakes readers that do not run yet once, and not for the second time",
+           one_undisturbed_processor()) {
+  thrum::shared_mutex mutex;
+  int readers = 0;
+  const auto read = [&] {
+    const std::shared_lock lock(mutex);
+    ++readers;
+  };
+  for (int round = 0; round != 3; ++round) {
+    readers = 0;
+    mutex.lock();
+    auto first = thrum::spawn(read);
+    overtake(mutex, 1);
+    auto second = thrum::spawn(read);  // its first wait, but it gets its share with the other one
+    REQUIRE(eventually_waiting(2));
+    CHECK(readers == 0);
+    CHECK(is_handed_over(mutex));
+    first.join();
+    second.join();
+    CHECK(readers == 2);
+    CHECK(mutex.try_lock());
+    mutex.unlock();
+  }
+}
+
+IN_RUNTIME("a writer that leaves while another one waits hands the readers their shares",
+           one_undisturbed_processor()) {
+  thrum::shared_mutex mutex;
+  mutex.lock();
+  auto reader = thrum::spawn([&] { const std::shared_lock lock(mutex); });
+  auto writer = thrum::spawn([&] { const std::unique_lock lock(mutex); });
+  REQUIRE(eventually_waiting(2));
+  CHECK(is_handed_over(mutex));
+  reader.join();
+  writer.join();
+  CHECK(mutex.try_lock());
+  mutex.unlock();
+}
+
+TEST_CASE("a reader that a writer has overtaken waits until its deadline, counted from the call") {
+  thrum::testing::bubble(one_undisturbed_processor(), [] {
+    thrum::shared_mutex mutex;
+    const auto start = thrum::testing::now();
+    mutex.lock();
+    auto reader = thrum::spawn([&] {
+      const bool has_share = mutex.try_lock_shared_for(2s);
+      return has_share ? 0s : thrum::testing::now() - start;
+    });
+    thrum::sleep_for(1s);
+    overtake(mutex, 1);
+    CHECK(reader.join() == 2s);
+    mutex.unlock();
+    CHECK(mutex.try_lock());  // no waiter is left
+    mutex.unlock();
+    CHECK(mutex.try_lock_shared());
+    mutex.unlock_shared();
+  });
+}
+
+IN_RUNTIME("a stop ends the wait of a reader that a writer has overtaken",
+           one_undisturbed_processor()) {
+  thrum::shared_mutex mutex;
+  std::stop_source source = support::new_source();
+  mutex.lock();
+  auto reader = thrum::spawn([&] { return mutex.lock_shared(source.get_token()); });
+  overtake(mutex, 1);
+  source.request_stop();
+  CHECK_FALSE(reader.join());
+  mutex.unlock();
+  CHECK(mutex.try_lock());
+  mutex.unlock();
+}
+
+IN_RUNTIME("a stop between two waits of a reader ends the second one, and no share is lost",
+           one_undisturbed_processor()) {
+  thrum::shared_mutex mutex;
+  std::stop_source source = support::new_source();
+  mutex.lock();
+  auto stopped = thrum::spawn([&] { return mutex.lock_shared(source.get_token()); });
+  auto other = thrum::spawn([&] {
+    mutex.lock_shared();
+    mutex.unlock_shared();
+  });
+  REQUIRE(eventually_waiting(2));
+  mutex.unlock();
+  REQUIRE(mutex.try_lock());
+  source.request_stop();  // both are invited, and have not run yet
+  CHECK_FALSE(stopped.join());
+  CHECK_FALSE(other.done());
+  CHECK(is_handed_over(mutex));
+  other.join();
 }
 
 IN_RUNTIME("a writer that gives up lets the readers behind it go on") {
