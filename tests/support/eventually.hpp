@@ -52,6 +52,11 @@ bool eventually_yielding(Claim claim) {
   return becomes_true(claim, [](int) { thrum::this_goroutine::yield(); });
 }
 
+/// As are_waiting, looked at between yields.
+inline bool eventually_waiting(std::uint64_t n) {
+  return eventually_yielding([n] { return thrum::stats().waiting == n; });
+}
+
 }  // namespace support
 
 #endif

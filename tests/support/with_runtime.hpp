@@ -35,6 +35,13 @@ inline thrum::options with_procs(unsigned n) {
   return options;
 }
 
+/// One processor, without preemption: a goroutine runs until it waits or yields.
+inline thrum::options one_undisturbed_processor() {
+  thrum::options options = with_procs(1);
+  options.preempt = thrum::preemption::none;
+  return options;
+}
+
 /// n processors whose time slices never end: the monitor makes no goroutine for a half of a fork, which it
 /// does for one that has been on offer for a slice.
 inline thrum::options with_endless_slices(unsigned n) {

@@ -213,17 +213,6 @@ IN_RUNTIME("a waiter is not starved by one that locks again and again") {
 
 namespace {
 
-/// One P, without preemption: a goroutine runs until it waits or yields.
-thrum::options one_undisturbed_processor() {
-  thrum::options options = with_procs(1);
-  options.preempt = thrum::preemption::none;
-  return options;
-}
-
-bool eventually_waiting(std::uint64_t n) {
-  return support::eventually_yielding([n] { return thrum::stats().waiting == n; });
-}
-
 /// Makes a mutex starving that the caller holds and `waiters` goroutines wait for: the first of
 /// them is woken after more than the 1 ms of patience, and finds that the caller was faster.
 void starve(thrum::mutex& mutex, std::uint64_t waiters) {

@@ -75,17 +75,6 @@ IN_RUNTIME("a writer that leaves lets in all readers that wait, before the next 
 
 namespace {
 
-/// One P, without preemption: a goroutine runs until it waits or yields.
-thrum::options one_undisturbed_processor() {
-  thrum::options options = with_procs(1);
-  options.preempt = thrum::preemption::none;
-  return options;
-}
-
-bool eventually_waiting(std::uint64_t n) {
-  return support::eventually_yielding([n] { return thrum::stats().waiting == n; });
-}
-
 /// Overtakes `readers` goroutines that wait for a mutex which the caller holds: the caller unlocks it, and
 /// has it again before they run. They wait for the second time when this returns.
 void overtake(thrum::shared_mutex& mutex, std::uint64_t readers) {
