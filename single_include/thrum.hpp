@@ -16241,9 +16241,9 @@ class memory_source {
 //   returns as timers: a goroutine that comes back from a call, and finds no P, counts itself. So does a thread
 //           outside of the runtime that makes a goroutine ready while all Ps are busy.
 //
-// MS1  a goroutine is counted when it stands in the global queue already. The monitor takes those that it knows
-//      for served when the queue is empty: of one that is counted first it would forget, in the moment between,
-//      that it waits behind a loop.
+// MS1  a goroutine is counted after it has been queued. The monitor forgets those that it has counted when it
+//      finds the global queue empty. If one were counted first, it could be forgotten between the two steps, and
+//      wait for the end of a loop's slice.
 // MS2  a P that was asked to make room for such goroutines has done so when it leaves what it runs. Asking alone
 //      may be in vain: there is no M to take the P, or the signal finds its thread inside the scheduler.
 //
@@ -16283,7 +16283,7 @@ class returned {
     asked_p_ = p;
     asked_for_ = seen_;
   }
-  /// MS2: it has left the goroutine that it ran then.
+  /// MS2: a P has left the goroutine that it ran, perhaps because it was asked.
   void serve(const void* p) noexcept {
     if (asked_p_ == p) {
       asked_p_ = nullptr;
