@@ -5,9 +5,9 @@
 // those of sync/shared_mutex.hpp do, with a note for the goroutine that parks, and a wait that may
 // end by itself by chance.
 //
-// What must hold: writers exclude all (their data is plain), nobody sleeps for ever, a reader is
-// invited once at most (SX6), and when its last user has destroyed it, neither the word nor the lock
-// of the lists is touched (SX5). Then the mutants.
+// What must hold: a writer excludes all others (its data is plain), no thread sleeps for ever, a mutex
+// invites a reader once at most (SX6), and after its last user has destroyed it, no thread touches its
+// word or the lock of its lists (SX5). Then the mutants.
 
 #include "model/support/assertions.hpp"
 

@@ -37,7 +37,7 @@ namespace thrum { inline namespace THRUM_ABI { namespace sched {
 
 using namespace base::orders;
 
-/// Those that have queued up so, as the monitor's rounds see them.
+/// How the monitor remembers, from round to round, whether goroutines that were counted still wait.
 class returned {
  public:
   /// In each round. `count`: monitor_sleep::returns(), read before `is_empty()` is asked of the global queue.
